@@ -1,0 +1,50 @@
+# Every verb of the project. `make` alone lists them.
+.DEFAULT_GOAL := help
+.PHONY: help run test check format bench clean lock
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+UV := $(shell command -v uv 2>/dev/null)
+
+help: ## List the verbs
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# uv where it is, else venv and pip: both take the same pinned versions.
+$(STAMP): pyproject.toml constraints.txt
+ifdef UV
+	uv venv --quiet --allow-existing --python $(PYTHON) $(VENV)
+	uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'
+else
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+endif
+	@touch $@
+
+run: $(STAMP) ## Start a broker on 127.0.0.1:9092 over ./data
+	@$(BIN)/headrace serve --data ./data
+
+test: $(STAMP) ## Run every test (real clients over real sockets included)
+	$(BIN)/python -m pytest -q
+
+check: $(STAMP) ## Format, lint, types, layers, unit and simulation tests: under a minute
+	$(BIN)/ruff format --check src tests tools
+	$(BIN)/ruff check src tests tools
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -n 2 tests/unit tests/contract tests/simulation
+
+format: $(STAMP) ## Rewrite the sources in the project's format
+	$(BIN)/ruff format src tests tools
+	$(BIN)/ruff check --fix src tests tools
+
+bench: $(STAMP) ## Measure the bare path: requests per second and broker CPU
+	$(BIN)/python -m bench.bare_path
+
+lock: $(STAMP) ## Write the installed versions into constraints.txt
+	$(BIN)/python tools/lock.py > constraints.txt.new && mv constraints.txt.new constraints.txt
+
+clean: ## Remove everything that make made (not ./data)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

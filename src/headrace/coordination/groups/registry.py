@@ -1,0 +1,95 @@
+"""What the kinds of group share: the groups by id, committed offsets, deadlines and settings.
+
+A group id belongs to one group of one kind. An empty group may be replaced by one of the other kind:
+whoever does so writes ``group.tombstones()`` of the old one before the records of the new one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headrace.coordination.groups.deadlines import Deadlines
+from headrace.coordination.groups.offsets import Offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from headrace.coordination.groups.commands import GroupKind, ListedGroup
+    from headrace.coordination.shard import CoordinatorRecord, Decision, Token
+
+Decider = "Callable[[Any, Token, int], Decision]"
+
+
+class Group(Protocol):
+    """What the common parts (offsets, expiry, administration) ask of a group of any kind."""
+
+    group_id: str
+    kind: GroupKind
+
+    def is_empty(self) -> bool:
+        """No member, and none that may yet appear."""
+
+    def listed(self) -> ListedGroup: ...
+
+    def validate_offset_commit(
+        self, member_id: str, instance_id: str | None, epoch: int, *, is_epoch_checked: bool
+    ) -> None:
+        """Raise if an offset must not be taken from this member at this generation or epoch."""
+
+    def validate_offset_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Raise if the member must not see offsets at this epoch (KIP-848 only)."""
+
+    def keep_alive(self, member_id: str, now_ms: int) -> None:
+        """A valid commit came from this member: it lives (classic groups extend the session)."""
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """Its offsets of this topic must neither be deleted nor expire (KIP-211)."""
+
+    def offsets_unused_since_ms(self) -> int | None:
+        """When the group stopped using its offsets; None: count from each commit instead."""
+
+    def tombstones(self) -> list[CoordinatorRecord]:
+        """The records which, replayed, remove the group (not its offsets)."""
+
+
+class GroupEngine(Protocol):
+    """One kind of group: which commands it decides and which records it replays."""
+
+    def deciders(self) -> Mapping[type, Callable[[Any, Token, int], Decision]]:
+        """By the type of the command."""
+
+    def replayers(self) -> Mapping[int, Callable[[bytes, bytes | None], None]]:
+        """By the version that opens a record's key; called with the whole key and the value."""
+
+    def loaded(self, now_ms: int) -> None:
+        """The log has been replayed: start the deadlines of the members found in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """The broker's settings that groups obey."""
+
+    session_timeout_ms_min: int = 6_000
+    session_timeout_ms_max: int = 1_800_000
+    initial_rebalance_delay_ms: int = 3_000
+    classic_size_max: int = 2_147_483_647
+    offset_metadata_bytes_max: int = 4_096
+    offsets_retention_ms: int = 7 * 24 * 3_600_000
+    offsets_retention_check_interval_ms: int = 600_000
+    consumer_session_timeout_ms: int = 45_000
+    consumer_heartbeat_interval_ms: int = 5_000
+    consumer_size_max: int = 2_147_483_647
+    consumer_assignors: tuple[str, ...] = ("uniform", "range")
+
+
+@dataclass(slots=True)
+class GroupRegistry:
+    """Shared by the engines of one coordinator shard."""
+
+    settings: GroupSettings
+    new_id: Callable[[], str]
+    """A fresh random UUID as text; chance is passed in, like time."""
+    groups: dict[str, Group] = field(default_factory=dict)
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    offsets: Offsets = field(default_factory=Offsets)

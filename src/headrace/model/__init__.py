@@ -1,0 +1,1 @@
+"""Values that every layer shares, and the one tree of errors."""

@@ -1,0 +1,1 @@
+"""Interoperability: unmodified Kafka clients run one set of scenarios against a broker process."""

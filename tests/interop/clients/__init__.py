@@ -1,0 +1,1 @@
+"""One driver program per client library; each speaks the line protocol of `driver_loop`."""

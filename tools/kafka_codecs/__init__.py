@@ -1,0 +1,1 @@
+"""Generator of the Kafka protocol codecs: schemas in, straight-line Python modules out."""
