@@ -70,7 +70,10 @@ class Received:
 
 @dataclass(frozen=True)
 class ConsumerSettings:
-    """What a consumer is opened with: either `topics` of a group, or partitions in `assign`."""
+    """What a consumer is opened with: either `topics` of a group, or partitions in `assign`.
+
+    `start_offset` is where assigned partitions start; without it the reset policy decides.
+    """
 
     group: str | None = None
     topics: tuple[str, ...] = ()
@@ -81,6 +84,7 @@ class ConsumerSettings:
     session_timeout_ms: int = 6_000
     heartbeat_interval_ms: int = 500
     offset_reset: str = "earliest"
+    start_offset: int | None = None
 
     def to_json(self) -> Json:
         fields = dict(vars(self))

@@ -17,7 +17,7 @@ from typing import Any
 import kio.schema
 from kio.schema.index import api_key_map
 
-from kafka_codecs.schema import KINDS, ZERO_UUID, Api, Field, Kind, Message, Struct
+from kafka_codecs.schema import KINDS, ZERO_UUID, Api, Field, Kind, Message, Shape, Struct
 
 CLIENT_LISTENER_KEYS = (
     *range(0, 4),
@@ -34,6 +34,8 @@ RENAMED_KINDS = {
     "timedelta_i64": "int64",
     "datetime_i64": "int64",
 }
+# What a client sends is in memory; what we answer may be a piece of a file.
+REQUEST_RECORDS = dataclasses.replace(KINDS["records"], annotation="Buffer | None")
 # Kafka's DescribeDelegationToken says "IssueTimestamp" where all others say "...Ms".
 APIS_WITH_TIMESTAMPS_WITHOUT_UNIT = {"describe_delegation_token"}
 # kio loses the schema default "null" of arrays of structs.
@@ -153,6 +155,8 @@ class StructReader:
     def field(self, item: dataclasses.Field[Any], hint: Any) -> Field:
         kafka_type = item.metadata.get("kafka_type", "struct")
         kind = KINDS[RENAMED_KINDS.get(kafka_type, kafka_type)]
+        if kind.shape is Shape.RECORDS and self.direction == "request":
+            kind = REQUEST_RECORDS
         entity = entity_in(hint)
         struct = None if entity is None else self.struct(entity)
         is_array, accepts_none = array_and_none(hint)
@@ -182,6 +186,8 @@ class StructReader:
             return literal(item.default, kind, is_array)
         if is_array:
             return "()"
+        if kind.shape is Shape.RECORDS and not is_nullable:
+            return 'b""'
         return "None" if struct is not None and is_nullable else kind.default
 
 

@@ -12,6 +12,8 @@ _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+\Z")
 
 CONSUMER_OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC = "__transaction_state"
+CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+"""Not a topic that clients see: the name is that of the metadata log's directory."""
 INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC})
 
 TopicId = bytes

@@ -97,8 +97,11 @@ class AiokafkaConsumer(ConsumerDriver):
             consumer.subscribe(list(settings.topics), listener=self._listener)
         # start() returns only when the group has formed; scenarios want to open several at once.
         self._starting = asyncio.ensure_future(consumer.start())
-        if not settings.topics:
+        if settings.assign:
             await self._starting
+            for topic, partition in settings.assign:
+                if settings.start_offset is not None:
+                    consumer.seek(TopicPartition(topic, partition), settings.start_offset)
         return consumer
 
     async def _poll(self, timeout_ms: int) -> list[Received]:

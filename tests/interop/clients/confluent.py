@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import (
+    OFFSET_INVALID,
     TIMESTAMP_NOT_AVAILABLE,
     Consumer,
     ConsumerGroupTopicPartitions,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 OFFSET_OUT_OF_RANGE = 1
+FENCED_INSTANCE_ID = 82
 OFFSET_END = -1
 
 
@@ -47,6 +49,9 @@ def _failure_of(error: KafkaError) -> ClientFailure:
     # librdkafka wraps the broker's answer in its own code when the reset policy is "error".
     if code == KafkaError._AUTO_OFFSET_RESET and "out of range" in error.str().lower():
         code = OFFSET_OUT_OF_RANGE
+    # A fatal error carries the broker's reason in words only.
+    if code == KafkaError._FATAL and KafkaError(FENCED_INSTANCE_ID).str() in error.str():
+        code = FENCED_INSTANCE_ID
     local = code is not None and code < 0
     return ClientFailure(None if local else code, error.name(), error.str())
 
@@ -85,7 +90,8 @@ class ConfluentConsumer(ConsumerDriver):
         self._consumer = Consumer(config)
         self._assignments_seen = 0
         if settings.assign:
-            self._consumer.assign([TopicPartition(t, p) for t, p in settings.assign])
+            start = OFFSET_INVALID if settings.start_offset is None else settings.start_offset
+            self._consumer.assign([TopicPartition(t, p, start) for t, p in settings.assign])
         else:
             self._consumer.subscribe(list(settings.topics), on_assign=self._on_assign)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
+import queue
+import threading
 from typing import TYPE_CHECKING, Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
@@ -22,7 +26,10 @@ from interop.clients.driver_loop import (
 from interop.values import ClientFailure, ConsumerSettings, Json, Received, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+POLL_TIMEOUT_MS = 100
+CALL_TIMEOUT_S = 30.0
 
 
 class CountingListener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -49,6 +56,76 @@ def _received(message: Any) -> Received:
     return Received(message.topic, message.offset, record)
 
 
+class PollingThread:
+    """Polls a consumer all the time, as an application would.
+
+    The library loses a rebalance that completes while nobody polls; and as it is not safe for use by
+    several threads, other calls take their turn between two polls.
+    """
+
+    def __init__(self, consumer: KafkaConsumer) -> None:
+        self._consumer = consumer
+        self._unread: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[Call] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            while not self._calls.empty():
+                self._calls.get().run()
+            try:
+                for batch in self._consumer.poll(timeout_ms=POLL_TIMEOUT_MS).values():
+                    for message in batch:
+                        self._unread.put(message)
+            except KafkaError as error:
+                self._unread.put(error)
+
+    def take(self, timeout_ms: int) -> list[Any]:
+        """What has been polled since; an error that a poll raised is raised here."""
+        found: list[Any] = []
+        with contextlib.suppress(queue.Empty):
+            found.append(self._unread.get(timeout=timeout_ms / 1000))
+            while True:
+                found.append(self._unread.get_nowait())
+        for item in found:
+            if isinstance(item, KafkaError):
+                raise item
+        return found
+
+    def forget_unread(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._unread.get_nowait()
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        call = Call(function)
+        self._calls.put(call)
+        return call.result()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+
+class Call:
+    """A function to run on the polling thread, and the place where its caller waits."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+        self._future: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    def run(self) -> None:
+        try:
+            self._future.set_result(self._function())
+        except Exception as error:
+            self._future.set_exception(error)
+
+    def result(self) -> Any:
+        return self._future.result(CALL_TIMEOUT_S)
+
+
 class KafkaPythonConsumer(ConsumerDriver):
     def __init__(self, bootstrap_servers: str, settings: ConsumerSettings) -> None:
         cooperative = settings.assignor == "cooperative"
@@ -68,41 +145,55 @@ class KafkaPythonConsumer(ConsumerDriver):
             ],
         )
         if settings.assign:
-            self._consumer.assign([TopicPartition(t, p) for t, p in settings.assign])
+            self._assign([TopicPartition(t, p) for t, p in settings.assign], settings.start_offset)
         else:
             self._consumer.subscribe(list(settings.topics), listener=self._listener)
+        self._poller = PollingThread(self._consumer)
+
+    def _assign(self, partitions: list[TopicPartition], start_offset: int | None) -> None:
+        self._consumer.assign(partitions)
+        for partition in partitions:
+            if start_offset is not None:
+                self._consumer.seek(partition, start_offset)
 
     def poll(self, timeout_ms: int) -> list[Received]:
-        batches = self._consumer.poll(timeout_ms=timeout_ms)
-        return [_received(message) for batch in batches.values() for message in batch]
+        return [_received(message) for message in self._poller.take(timeout_ms)]
 
     def assignment(self) -> list[tuple[str, int]]:
-        return [(item.topic, item.partition) for item in self._consumer.assignment()]
+        assigned = self._poller.call(self._consumer.assignment)
+        return [(item.topic, item.partition) for item in assigned]
 
     def assignments_seen(self) -> int:
         return self._listener.assignments_seen
 
     def commit(self, offsets: dict[tuple[str, int], int] | None) -> None:
         if offsets is None:
-            self._consumer.commit()
+            self._poller.call(self._consumer.commit)
             return
-        self._consumer.commit(
-            {TopicPartition(t, p): OffsetAndMetadata(o, "", -1) for (t, p), o in offsets.items()}
-        )
+        chosen = {
+            TopicPartition(t, p): OffsetAndMetadata(o, "", -1) for (t, p), o in offsets.items()
+        }
+        self._poller.call(lambda: self._consumer.commit(chosen))
 
     def committed(self, topic: str, partition: int) -> int | None:
-        offset: int | None = self._consumer.committed(TopicPartition(topic, partition))
+        wanted = TopicPartition(topic, partition)
+        offset: int | None = self._poller.call(lambda: self._consumer.committed(wanted))
         return offset
 
     def seek(self, topic: str, partition: int, offset: int) -> None:
-        self._consumer.seek(TopicPartition(topic, partition), offset)
+        target = TopicPartition(topic, partition)
+        self._poller.call(lambda: self._consumer.seek(target, offset))
+        self._poller.forget_unread()
 
     def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
         wanted = TopicPartition(topic, partition)
-        found = self._consumer.offsets_for_times({wanted: timestamp_ms})[wanted]
+        found = self._poller.call(
+            lambda: self._consumer.offsets_for_times({wanted: timestamp_ms})[wanted]
+        )
         return None if found is None else found.offset
 
     def close(self) -> None:
+        self._poller.stop()
         self._consumer.close()
 
 
@@ -203,8 +294,11 @@ class KafkaPythonDriver(Driver):
         }
 
     def delete_group(self, group: str) -> None:
-        result = self._admin.delete_groups([group])
-        print(f"delete_groups answered {result!r}")
+        outcome = self._admin.delete_groups([group])[group]
+        if outcome != "OK":
+            raise next(
+                error() for error in KafkaErrors.__subclasses__() if error.__name__ == outcome
+            )
 
     def group_offsets(self, group: str) -> list[list[Any]]:
         offsets = self._admin.list_group_offsets({group: None})[group]

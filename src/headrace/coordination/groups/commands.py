@@ -8,9 +8,15 @@ common to both kinds of group.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.model.topic import NO_TOPIC_ID, TopicId, TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NO_TOPIC_IDS: Mapping[str, TopicId] = MappingProxyType({})
 
 NO_GENERATION = -1
 """The generation (or member epoch) of a caller that claims no membership."""
@@ -98,7 +104,7 @@ class LeavingMember(NamedTuple):
 
 
 class LeaveGroup(NamedTuple):
-    """Answered with one ``Exception | None`` per member, in the order given."""
+    """Answered with one ``HeadraceError | None`` per member, in the order given."""
 
     group_id: str
     members: tuple[LeavingMember, ...]
@@ -113,7 +119,6 @@ class OffsetToCommit(NamedTuple):
     leader_epoch: int
     metadata: str
     topic_id: TopicId = NO_TOPIC_ID
-    commit_timestamp_ms: int | None = None
 
 
 class CommitOffsets(NamedTuple):
@@ -138,6 +143,8 @@ class FetchOffsets(NamedTuple):
     member_id: str | None = None
     member_epoch: int = NO_GENERATION
     require_stable: bool = False
+    topic_ids: Mapping[str, TopicId] = NO_TOPIC_IDS
+    """An offset committed to a topic of another id, deleted since, is not shown."""
 
 
 class FetchedOffset(NamedTuple):
@@ -146,6 +153,12 @@ class FetchedOffset(NamedTuple):
     leader_epoch: int
     metadata: str
     is_unstable: bool = False
+
+
+class ForgetTopic(NamedTuple):
+    """The topic was deleted, and with it go all offsets. Answered with the number of them."""
+
+    topic: str
 
 
 class DeleteOffsets(NamedTuple):

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from headrace.coordination.groups.commands import GroupKind, ListedGroup
     from headrace.coordination.shard import CoordinatorRecord, Decision, Token
 
-Decider = "Callable[[Any, Token, int], Decision]"
-
 
 class Group(Protocol):
     """What the common parts (offsets, expiry, administration) ask of a group of any kind."""
@@ -37,6 +35,9 @@ class Group(Protocol):
     ) -> None:
         """Raise if an offset must not be taken from this member at this generation or epoch."""
 
+    def validate_offset_delete(self) -> None:
+        """Raise if no offset at all may be deleted now; ``is_subscribed_to`` is asked afterwards."""
+
     def validate_offset_fetch(self, member_id: str | None, epoch: int) -> None:
         """Raise if the member must not see offsets at this epoch (KIP-848 only)."""
 
@@ -46,8 +47,11 @@ class Group(Protocol):
     def is_subscribed_to(self, topic: str) -> bool:
         """Its offsets of this topic must neither be deleted nor expire (KIP-211)."""
 
-    def offsets_unused_since_ms(self) -> int | None:
-        """When the group stopped using its offsets; None: count from each commit instead."""
+    def offset_unused_since_ms(self, commit_timestamp_ms: int) -> int | None:
+        """From when retention counts for an offset committed then; None: it does not (KIP-211).
+
+        Asked for topics that the group is not subscribed to.
+        """
 
     def tombstones(self) -> list[CoordinatorRecord]:
         """The records which, replayed, remove the group (not its offsets)."""
@@ -73,6 +77,7 @@ class GroupSettings:
     session_timeout_ms_min: int = 6_000
     session_timeout_ms_max: int = 1_800_000
     initial_rebalance_delay_ms: int = 3_000
+    new_member_join_timeout_ms: int = 300_000
     classic_size_max: int = 2_147_483_647
     offset_metadata_bytes_max: int = 4_096
     offsets_retention_ms: int = 7 * 24 * 3_600_000

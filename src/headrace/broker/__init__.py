@@ -1,0 +1,1 @@
+"""Protocol-neutral use cases: the only door for front ends."""

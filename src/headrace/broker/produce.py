@@ -1,0 +1,52 @@
+"""Produce: one batch to one partition.
+
+The batch is never opened here; what a batch must obey is checked where it is written (``storage``). This
+is the place for what the *broker* has to say: is the partition there, do we lead it, are there enough
+replicas for the asked-for acknowledgement.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.model.errors import NotEnoughReplicas, UnknownTopicOrPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headrace.broker.topics import Partition
+    from headrace.environment.ports import Buffer
+    from headrace.metrics.registry import Metrics
+    from headrace.storage.log_manager import Appended, LogManager
+
+REPLICAS_IN_SYNC = 1
+"""One node: the leader is the only replica."""
+
+
+class Producing:
+    """The write side of the broker."""
+
+    def __init__(self, logs: LogManager, metrics: Metrics) -> None:
+        self._append = logs.append
+        self._when_durable = logs.when_durable
+        self._metrics = metrics
+
+    def append(
+        self, partitions: list[Partition] | None, index: int, batch: Buffer, *, all_replicas: bool
+    ) -> Appended:
+        """Write one client batch; the error says why not. The answer waits for ``commit_number``."""
+        if partitions is None or not 0 <= index < len(partitions):
+            raise UnknownTopicOrPartition(f"there is no partition {index}")
+        log = partitions[index].log
+        if all_replicas and log.config.min_insync_replicas > REPLICAS_IN_SYNC:
+            raise NotEnoughReplicas(
+                f"min.insync.replicas={log.config.min_insync_replicas}, "
+                f"but {REPLICAS_IN_SYNC} replica is in sync"
+            )
+        return self._append(((log, batch),))[0]
+
+    def when_durable(
+        self, commit_number: int, callback: Callable[[BaseException | None], None]
+    ) -> None:
+        """Call back once everything up to ``commit_number`` survives what the topic promises."""
+        self._when_durable(commit_number, callback)

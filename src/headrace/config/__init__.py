@@ -1,0 +1,1 @@
+"""Settings: each option is declared once, with name, type, unit, default, range and help."""

@@ -1,0 +1,1 @@
+"""Sockets and sessions, one package per protocol: translate, never decide."""

@@ -1,0 +1,1 @@
+"""What every front end needs: writing to a socket in order, with limits."""

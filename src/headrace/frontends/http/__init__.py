@@ -1,0 +1,1 @@
+"""The HTTP front door: metrics and health for now."""

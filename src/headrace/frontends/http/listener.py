@@ -1,0 +1,90 @@
+"""One HTTP listening socket: ``/metrics`` for Prometheus and ``/health`` for supervisors.
+
+It runs in the broker's own loop; a scrape is a few milliseconds. The libraries are loaded only when an HTTP
+listener is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, Any
+
+from headrace.model.errors import AddressInUse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BACKLOG = 128
+CONNECTIONS_MAX = 256
+KEEP_ALIVE_SECONDS = 15
+STOP_SECONDS_MAX = 2
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class HttpListener:
+    """Serves a few read-only pages."""
+
+    def __init__(self, host: str, port: int, render_metrics: Callable[[], bytes]) -> None:
+        self.host = host
+        self.port = port
+        self._render_metrics = render_metrics
+        self._server: Any = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Bind and serve."""
+        import uvicorn
+
+        bound = self._bind()
+        self.port = bound.getsockname()[1]
+        config = uvicorn.Config(
+            self._application(),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            limit_concurrency=CONNECTIONS_MAX,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=STOP_SECONDS_MAX,
+        )
+        self._server = uvicorn.Server(config)
+        # Signals belong to the launcher: `_serve` is `serve` without taking them over.
+        self._task = asyncio.create_task(self._server._serve(sockets=[bound]), name="http")
+        while not self._server.started and not self._task.done():
+            await asyncio.sleep(0.001)
+
+    def _bind(self) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((self.host, self.port))
+            bound.listen(BACKLOG)
+        except OSError as error:
+            bound.close()
+            raise AddressInUse(
+                f"cannot listen on {self.host}:{self.port}: {error.strerror or error}; "
+                f"stop the other process or choose another port with --listen"
+            ) from error
+        return bound
+
+    def _application(self) -> Any:
+        from starlette.applications import Starlette
+        from starlette.requests import Request
+        from starlette.responses import PlainTextResponse, Response
+        from starlette.routing import Route
+
+        async def metrics(request: Request) -> Response:
+            return Response(self._render_metrics(), media_type=CONTENT_TYPE)
+
+        async def health(request: Request) -> Response:
+            return PlainTextResponse("ok\n")
+
+        return Starlette(routes=[Route("/metrics", metrics), Route("/health", health)])
+
+    async def stop(self) -> None:
+        """Finish what is being answered, then close."""
+        if self._server is not None and self._task is not None:
+            self._server.should_exit = True
+            await self._task

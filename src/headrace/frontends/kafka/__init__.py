@@ -1,0 +1,1 @@
+"""The Kafka front door: frames, requests, answers."""

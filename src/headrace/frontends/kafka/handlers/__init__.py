@@ -1,0 +1,1 @@
+"""One file per API key. Each opens with its versions; ``routes.py`` lists them."""

@@ -1,0 +1,177 @@
+"""Produce (key 0), versions 3-13; 0-2 are advertised only (KAFKA-18659).
+
+v3 record batches (magic 2) · v5 log start offset · v7 zstd · v8 errors by record · v9 flexible ·
+v10 current leader on NOT_LEADER · v12 implicit transactions · v13 topic ids instead of names.
+
+Errors are per partition: one broken batch fails alone. acks=0 gets no answer at all; if anything
+fails then, the connection is closed, which is the only way left to tell.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.codecs.kafka.generated.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from headrace.frontends.kafka.context import Pending
+from headrace.frontends.kafka.errors import error_code, error_message
+from headrace.model.errors import (
+    HeadraceError,
+    InvalidRecord,
+    InvalidRequiredAcks,
+    StorageFailure,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+    UnsupportedCompression,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.topics import Partition
+    from headrace.codecs.kafka.generated.produce import (
+        PartitionProduceData,
+        ProduceRequest,
+        TopicProduceData,
+    )
+    from headrace.frontends.kafka.context import RequestContext
+    from headrace.storage.log_manager import Appended
+
+API_KEY = 0
+VERSIONS = (3, 13)
+
+TOPIC_IDS_FROM = 13
+ZSTD_FROM = 7
+ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
+_ATTRIBUTES_LOW_BYTE = 22
+_ZSTD = 4
+
+
+def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | Pending | None:
+    acks = request.acks
+    if acks not in (ACKS_ALL, ACKS_LEADER, ACKS_NONE):
+        return _refused(request, InvalidRequiredAcks(f"acks={acks}: expected -1, 0 or 1"))
+    commit_number = 0
+    topics = []
+    for topic in request.topic_data:
+        partitions, unknown = _look_up(topic, context)
+        responses = []
+        for data in topic.partition_data:
+            try:
+                if unknown is not None:
+                    raise unknown
+                appended = _append(partitions, data, acks, context)
+            except HeadraceError as error:
+                responses.append(_failed(data.index, error, topic, context))
+                continue
+            if appended.commit_number > commit_number:
+                commit_number = appended.commit_number
+            responses.append(
+                PartitionProduceResponse(
+                    data.index,
+                    0,
+                    appended.base_offset,
+                    appended.log_append_time_ms,
+                    appended.log_start_offset,
+                )
+            )
+        topics.append(TopicProduceResponse(topic.name, topic.topic_id, responses))
+    if acks == ACKS_NONE:
+        return _silent(topics, context)
+    if commit_number:
+        return _when_durable(commit_number, ProduceResponse(topics), context)
+    return ProduceResponse(topics)
+
+
+def _look_up(
+    topic: TopicProduceData, context: RequestContext
+) -> tuple[list[Partition] | None, HeadraceError | None]:
+    if context.version < TOPIC_IDS_FROM:
+        partitions = context.broker.topics.partitions(topic.name)
+        if partitions is None:
+            return None, UnknownTopicOrPartition(f"there is no topic {topic.name!r}")
+        return partitions, None
+    found = context.broker.topics.by_id(topic.topic_id)
+    if found is None:
+        return None, UnknownTopicId(f"there is no topic with id {topic.topic_id.hex()}")
+    return found.partitions, None
+
+
+def _append(
+    partitions: list[Partition] | None,
+    data: PartitionProduceData,
+    acks: int,
+    context: RequestContext,
+) -> Appended:
+    batch = data.records
+    if batch is None or len(batch) == 0:
+        raise InvalidRecord("a partition came without a record batch")
+    if (
+        context.version < ZSTD_FROM
+        and len(batch) > _ATTRIBUTES_LOW_BYTE
+        and batch[_ATTRIBUTES_LOW_BYTE] & 7 == _ZSTD
+    ):
+        raise UnsupportedCompression(f"zstd needs Produce v{ZSTD_FROM}, this is v{context.version}")
+    return context.broker.producing.append(
+        partitions, data.index, batch, all_replicas=acks == ACKS_ALL
+    )
+
+
+def _failed(
+    index: int, error: HeadraceError, topic: TopicProduceData, context: RequestContext
+) -> PartitionProduceResponse:
+    context.broker.metrics.produce_errors += 1
+    record_errors = [
+        BatchIndexAndErrorMessage(record, message)
+        for record, message in getattr(error, "record_errors", ())
+    ]
+    return PartitionProduceResponse(
+        index, error_code(error), -1, -1, -1, record_errors, error_message(error)
+    )
+
+
+def _refused(request: ProduceRequest, error: HeadraceError) -> ProduceResponse:
+    code = error_code(error)
+    return ProduceResponse(
+        [
+            TopicProduceResponse(
+                topic.name,
+                topic.topic_id,
+                [
+                    PartitionProduceResponse(data.index, code, -1, error_message=error.message)
+                    for data in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+def _silent(topics: list[TopicProduceResponse], context: RequestContext) -> None:
+    for topic in topics:
+        for response in topic.partition_responses:
+            if response.error_code:
+                context.session.cut_off(
+                    f"produce with acks=0 failed: error {response.error_code}, "
+                    f"{response.error_message}"
+                )
+                return
+
+
+def _when_durable(
+    commit_number: int, response: ProduceResponse, context: RequestContext
+) -> Pending:
+    pending = Pending()
+
+    def synced(failure: BaseException | None) -> None:
+        if failure is not None:
+            code = error_code(StorageFailure(str(failure)))
+            for topic in response.responses:
+                for partition in topic.partition_responses:
+                    partition.error_code = partition.error_code or code
+        pending.complete(response)
+
+    context.broker.producing.when_durable(commit_number, synced)
+    return pending

@@ -1,0 +1,127 @@
+"""One Kafka listening socket: accepts connections, counts them, and keeps its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.frontends.kafka.fetch_sessions import FetchSessions
+from headrace.frontends.kafka.session import Session
+from headrace.model.errors import AddressInUse
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+log = logging.getLogger(__name__)
+
+RECEIVE_BUFFER_BYTES = 256 * 1024
+SWEEP_SECONDS = 5.0
+CLOSE_SECONDS_MAX = 2.0
+
+
+class AdvertisedAddress(NamedTuple):
+    """What Metadata tells the clients of this listener to connect to."""
+
+    host: str
+    port: int
+
+
+class KafkaListener:
+    """The acceptor, and what its connections share."""
+
+    def __init__(self, broker: Broker, host: str, port: int, advertised_host: str | None = None) -> None:
+        self.broker = broker
+        self.host = host
+        self.port = port
+        self.advertised = AdvertisedAddress(advertised_host or host, port)
+        self.sessions: set[Session] = set()
+        self.connections_by_host: dict[str, int] = {}
+        self.fetch_sessions = FetchSessions(
+            broker.config.max_incremental_fetch_session_cache_slots, broker.chance
+        )
+        # All connections receive into this buffer in turn; what is no whole frame moves to the session.
+        self.receive_buffer = bytearray(RECEIVE_BUFFER_BYTES)
+        self.receive_view = memoryview(self.receive_buffer)
+        self._server: asyncio.Server | None = None
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
+
+    async def start(self) -> None:
+        """Bind and accept."""
+        try:
+            self._server = await self._loop.create_server(
+                lambda: Session(self), self.host, self.port, backlog=self.broker.config.socket_listen_backlog_size, reuse_address=True
+            )
+        except OSError as error:
+            raise AddressInUse(
+                f"cannot listen on {self.host}:{self.port}: {error.strerror or error}; "
+                f"stop the other process or choose another port with --listen"
+            ) from error
+        self.port = self._server.sockets[0].getsockname()[1]
+        self.advertised = AdvertisedAddress(self.advertised.host, self.port)
+        self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+
+    def admit(self, session: Session) -> str | None:
+        """Count a new connection; the reason if it must be refused."""
+        config = self.broker.config
+        if len(self.sessions) >= config.max_connections:
+            return f"max.connections={config.max_connections} reached"
+        count = self.connections_by_host.get(session.peer_host, 0)
+        if count >= config.max_connections_per_ip:
+            return f"max.connections.per.ip={config.max_connections_per_ip} reached"
+        self.connections_by_host[session.peer_host] = count + 1
+        self.sessions.add(session)
+        self.broker.metrics.connections_opened += 1
+        return None
+
+    def forget(self, session: Session) -> None:
+        """A connection ended."""
+        if session not in self.sessions:
+            return
+        self.sessions.discard(session)
+        count = self.connections_by_host[session.peer_host] - 1
+        if count:
+            self.connections_by_host[session.peer_host] = count
+        else:
+            del self.connections_by_host[session.peer_host]
+        self.broker.metrics.connections_closed += 1
+
+    def _sweep(self) -> None:
+        """Cut off peers that are idle too long or do not read their answers."""
+        now = self._loop.time()
+        idle_max = self.broker.config.connections_max_idle_ms / 1000
+        stalled_max = self.broker.config.connection_stalled_timeout_ms / 1000
+        for session in list(self.sessions):
+            outbox = session.outbox
+            if outbox.buffered_bytes and now - outbox.stalled_since > stalled_max:
+                session.cut_off(f"took no byte of its answer for {stalled_max:.0f} s")
+            elif session.is_trickling(now, stalled_max):
+                session.cut_off(f"a request was not complete after {stalled_max:.0f} s")
+            elif now - session.last_active > idle_max and not session.has_pending:
+                session.cut_off("idle longer than connections.max.idle.ms")
+        self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+
+    async def stop(self) -> None:
+        """Close the door, then the rooms."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        if self._server is not None:
+            self._server.close()
+        for session in list(self.sessions):
+            session.close()
+        deadline = self._loop.time() + CLOSE_SECONDS_MAX
+        while self.sessions and self._loop.time() < deadline:
+            await asyncio.sleep(0.005)
+        for session in list(self.sessions):
+            session.abort()
+        if self._server is not None:
+            await self._server.wait_closed()
+
+
+def set_no_delay(transport: asyncio.Transport) -> None:
+    """Answers must not wait for more answers (Nagle)."""
+    raw = transport.get_extra_info("socket")
+    if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,0 +1,343 @@
+"""One Kafka connection: bytes in, frames, requests, answers in the order of the requests.
+
+Nothing here is a task: a request is handled when its last byte has come, inside the callback that brought
+it. An answer that must wait (a parked fetch, a join, a sync to disk) is a ``Pending``; later answers queue
+behind it. Reading stops while too many answers wait or the peer does not take them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+from collections import deque
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from headrace.codecs.kafka.errors import MalformedMessage
+from headrace.codecs.kafka.headers import encode_response_frame
+from headrace.codecs.kafka.wire import skip_tagged_fields
+from headrace.frontends.common.outbox import Outbox
+from headrace.frontends.kafka.context import Pending, RequestContext
+from headrace.frontends.kafka.handlers.api_18_api_versions import unsupported_version
+from headrace.frontends.kafka.routes import Route, route_of
+from headrace.model.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from headrace.frontends.kafka.listener import AdvertisedAddress, KafkaListener
+
+log = logging.getLogger(__name__)
+
+FRAME_FIRST_BYTES = 64 * 1024
+"""What a frame's claimed size is believed at first; its buffer grows as bytes arrive."""
+
+FRAME_BYTES_PER_SECOND_MIN = 64 * 1024
+"""A peer that sends a request slower than this is cut off, once its patience is used up."""
+
+API_VERSIONS_KEY = 18
+_FRAME_SIZE = struct.Struct(">i")
+_REQUEST_HEADER = struct.Struct(">hhih")
+_HEADER_BYTES_MIN = _REQUEST_HEADER.size
+
+
+class _Slot:
+    """The place of one answer in the queue."""
+
+    __slots__ = ("chunks", "correlation_id", "pending", "route", "started")
+
+    def __init__(self, route: Route, correlation_id: int, pending: Pending | None) -> None:
+        self.route = route
+        self.correlation_id = correlation_id
+        self.pending = pending
+        self.chunks: list[Any] | None = None
+        self.started = perf_counter()
+
+
+class Session(asyncio.BufferedProtocol):
+    """The state of one connection."""
+
+    outbox: Outbox
+    _transport: asyncio.Transport
+
+    def __init__(self, listener: KafkaListener) -> None:
+        self._listener = listener
+        self._broker = listener.broker
+        self._metrics = listener.broker.metrics
+        self._loop = asyncio.get_running_loop()
+        self.advertised: AdvertisedAddress = listener.advertised
+        self.peer_host = "?"
+        self.peer_port = 0
+        self.last_active = self._loop.time()
+        self.closed = False
+        config = listener.broker.config
+        self._frame_bytes_max = config.socket_request_max_bytes
+        self._in_flight_max = config.connection_requests_max
+        self._outbox_bytes_max = config.connection_buffered_bytes_max
+        self._own: bytearray | None = None  # bytes that are no whole frame yet, or wait while paused
+        self._filled = 0
+        self._frame_begun = 0.0
+        self._outgoing: list[Any] = []
+        self._slots: deque[_Slot] = deque()
+        self._parsing = False
+        self._paused = False
+        self._contexts: dict[int, RequestContext] = {}
+        self._client_raw: bytes | None = None
+        self._client_id: str | None = None
+        self.fetch_sessions = listener.fetch_sessions
+
+    # --- the loop calls these -------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
+        if peer:
+            self.peer_host, self.peer_port = peer[0], peer[1]
+        self.outbox = Outbox(self._loop, transport, self._resume)
+        refusal = self._listener.admit(self)
+        if refusal is not None:
+            self.cut_off(refusal)
+
+    def get_buffer(self, sizehint: int) -> memoryview | bytearray:
+        if self._own is None:
+            return self._listener.receive_view
+        if self._filled == len(self._own):
+            self._grow()
+        return memoryview(self._own)[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.last_active = self._loop.time()
+        if self._own is None:
+            view = self._listener.receive_view
+            consumed = self._parse(view, nbytes)
+            if consumed < nbytes and not self.closed:
+                self._own = bytearray(view[consumed:nbytes])
+                self._filled = nbytes - consumed
+                self._frame_begun = self.last_active
+        else:
+            self._filled += nbytes
+            self._parse_own()
+
+    def eof_received(self) -> bool:
+        return False  # the transport closes itself
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        self.outbox.close()
+        self._own = None
+        for slot in self._slots:
+            if slot.pending is not None:
+                slot.pending.connection_closed()
+        self._slots.clear()
+        self._contexts.clear()
+        self._listener.forget(self)
+
+    # --- frames ---------------------------------------------------------------------------------
+
+    def _grow(self) -> None:
+        """More room for the frame that has begun; never more than twice of what has come."""
+        assert self._own is not None
+        size = FRAME_FIRST_BYTES
+        if self._filled >= 4:
+            frame_end = 4 + _FRAME_SIZE.unpack_from(self._own)[0]
+            size = min(frame_end, max(2 * self._filled, FRAME_FIRST_BYTES))
+        # A new buffer, not a larger one: somebody may still look at a slice of the old one.
+        grown = bytearray(max(size, self._filled + 1))
+        grown[: self._filled] = memoryview(self._own)[: self._filled]
+        self._own = grown
+
+    def _parse_own(self) -> None:
+        assert self._own is not None
+        own, filled = self._own, self._filled
+        consumed = self._parse(memoryview(own), filled)
+        if self.closed:
+            return
+        if consumed == filled:
+            self._own = None
+            self._filled = 0
+        elif consumed:
+            self._own = own[consumed:filled]
+            self._filled = filled - consumed
+            self._frame_begun = self.last_active
+
+    def _parse(self, view: memoryview, end: int) -> int:
+        """Handle the whole frames in ``view[:end]``; how many bytes they took."""
+        position = 0
+        self._parsing = True
+        try:
+            while end - position >= 4:
+                size = _FRAME_SIZE.unpack_from(view, position)[0]
+                if not _HEADER_BYTES_MIN <= size <= self._frame_bytes_max:
+                    self.cut_off(f"frame of {size} bytes (limit {self._frame_bytes_max})")
+                    return end
+                frame_end = position + 4 + size
+                if frame_end > end:
+                    break
+                self._request(view[position + 4 : frame_end])
+                position = frame_end
+                if self.closed:
+                    return end
+                if self._has_no_room():
+                    self._pause()
+                    break
+        finally:
+            self._parsing = False
+            self._flush()
+        return position
+
+    # --- requests -------------------------------------------------------------------------------
+
+    def _request(self, frame: memoryview) -> None:
+        started = perf_counter()
+        api_key, version, correlation_id, client_length = _REQUEST_HEADER.unpack_from(frame)
+        route = route_of(api_key, version)
+        if route is None:
+            self._refuse(api_key, version, correlation_id)
+            return
+        position = _HEADER_BYTES_MIN + client_length if client_length > 0 else _HEADER_BYTES_MIN
+        try:
+            raw = frame[_HEADER_BYTES_MIN:position]
+            if raw != self._client_raw:
+                self._set_client(bytes(raw), client_length)
+            if route.header_is_flexible:
+                tag_count = frame[position]
+                position += 1
+                if tag_count:
+                    position = skip_tagged_fields(frame, position, tag_count)
+            request, _ = route.decode(frame, position)
+        except (MalformedMessage, IndexError, UnicodeDecodeError) as error:
+            self.cut_off(f"cannot read {route.name} v{version}: {error}")
+            return
+        context = self._contexts.get(api_key << 16 | version) or self._context(route)
+        try:
+            response = route.handle(request, context)
+        except Exception as error:
+            self._fail(route, error)
+            return
+        if isinstance(response, Pending):
+            slot = _Slot(route, correlation_id, response)
+            self._slots.append(slot)
+            response.attach(lambda answer: self._deliver(slot, answer))
+            return
+        if response is not None:
+            if self._slots:
+                slot = _Slot(route, correlation_id, None)
+                slot.chunks = _encode(route, correlation_id, response)
+                self._slots.append(slot)
+            else:
+                self._outgoing += _encode(route, correlation_id, response)
+        self._metrics.observe_request(api_key, perf_counter() - started)
+
+    def _set_client(self, raw: bytes, length: int) -> None:
+        self._client_raw = raw
+        self._client_id = None if length < 0 else raw.decode()
+        self._contexts.clear()
+
+    def _context(self, route: Route) -> RequestContext:
+        context = RequestContext(self, self._broker, route.api_key, route.version, self._client_id)
+        self._contexts[route.api_key << 16 | route.version] = context
+        return context
+
+    def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
+        """Unknown key or version: the connection ends, except that ApiVersions names what we have."""
+        if api_key != API_VERSIONS_KEY:
+            self.cut_off(f"api key {api_key} version {version} is not served")
+            return
+        route = route_of(API_VERSIONS_KEY, 0)
+        assert route is not None
+        answer = unsupported_version()
+        self._outgoing += _encode(route, correlation_id, answer)
+
+    def _fail(self, route: Route, error: Exception) -> None:
+        """A handler raised: it has no answer, so the peer must not wait for one."""
+        if isinstance(error, HeadraceError):
+            self.cut_off(f"{route.name} v{route.version}: {error.message}")
+        else:
+            log.error("%s v%d failed", route.name, route.version, exc_info=error)
+            self.cut_off(f"internal error in {route.name}")
+
+    # --- answers --------------------------------------------------------------------------------
+
+    def _deliver(self, slot: _Slot, response: Any) -> None:
+        """An answer that was pending has come; send it and what waited behind it."""
+        if self.closed:
+            return
+        slot.pending = None
+        slot.chunks = [] if response is None else _encode(slot.route, slot.correlation_id, response)
+        self._metrics.observe_request(slot.route.api_key, perf_counter() - slot.started)
+        slots = self._slots
+        while slots and slots[0].chunks is not None:
+            self._outgoing += slots.popleft().chunks or ()
+        if not self._parsing:
+            self._flush()
+            self._resume()
+
+    def _flush(self) -> None:
+        if self._outgoing:
+            outgoing = self._outgoing
+            self._outgoing = []
+            self.outbox.send(outgoing)
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether an answer is owed."""
+        return bool(self._slots)
+
+    def is_trickling(self, now: float, patience_seconds: float) -> bool:
+        """Whether a request has begun and comes too slowly to be waited for."""
+        if self._own is None or self._paused:
+            return False
+        return now - self._frame_begun > patience_seconds + self._filled / FRAME_BYTES_PER_SECOND_MIN
+
+    # --- flow and end ---------------------------------------------------------------------------
+
+    def _has_no_room(self) -> bool:
+        return (
+            len(self._slots) >= self._in_flight_max
+            or self.outbox.buffered_bytes > self._outbox_bytes_max
+        )
+
+    def _pause(self) -> None:
+        if not self._paused and not self.closed:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        """Go on reading if there is room again; first what had been read already."""
+        if not self._paused or self.closed or self._parsing:
+            return
+        if self._has_no_room():
+            return
+        self._paused = False
+        if self._own is not None:
+            self._parse_own()
+        if not self._paused and not self.closed and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def cut_off(self, reason: str) -> None:
+        """End the connection because of what the peer did, and say so once."""
+        if self.closed:
+            return
+        log.warning("connection closed peer=%s:%d reason=%s", self.peer_host, self.peer_port, reason)
+        self._metrics.connections_cut_off += 1
+        self.close()
+
+    def close(self) -> None:
+        """End the connection; answers that are ready go out first."""
+        if not self.closed:
+            self._flush()
+            self.closed = True
+            self._transport.close()
+
+    def abort(self) -> None:
+        """End the connection now."""
+        self.closed = True
+        self._transport.abort()
+
+
+def _encode(route: Route, correlation_id: int, response: Any) -> list[Any]:
+    chunks: list[Any] = [b""]
+    route.encode(response, chunks)
+    body_size = sum(map(len, chunks))
+    chunks[0] = encode_response_frame(correlation_id, route.answer_header_is_flexible, body_size)
+    return chunks

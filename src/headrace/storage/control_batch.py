@@ -1,0 +1,42 @@
+"""Reading the marker that ends a transaction out of its control batch."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.model.errors import CorruptRecord
+from headrace.records.decode import decode_records
+
+if TYPE_CHECKING:
+    from headrace.environment.ports import Buffer
+
+_KEY = struct.Struct(">hh")
+_VALUE = struct.Struct(">hi")
+_ABORT = 0
+_COMMIT = 1
+_MARKER_BYTES_MAX = 4096
+
+
+class EndMarker(NamedTuple):
+    """How a transaction ended, and in which term of its coordinator."""
+
+    is_abort: bool
+    coordinator_epoch: int
+
+
+def read_end_marker(batch: Buffer) -> EndMarker | None:
+    """The marker in a control batch; None if it is empty (compacted away) or of another kind."""
+    records = decode_records(batch, size_max=_MARKER_BYTES_MAX)
+    if not records:
+        return None
+    key, value = records[0].key, records[0].value
+    if key is None or len(key) < _KEY.size:
+        raise CorruptRecord("a control record without a type")
+    _, kind = _KEY.unpack_from(key)
+    if kind not in (_ABORT, _COMMIT):
+        return None
+    if value is None or len(value) < _VALUE.size:
+        raise CorruptRecord("an end-of-transaction marker without a coordinator epoch")
+    _, coordinator_epoch = _VALUE.unpack_from(value)
+    return EndMarker(kind == _ABORT, coordinator_epoch)

@@ -1,0 +1,341 @@
+"""One segment: a log file with its three indexes, and what is known about them in memory.
+
+Everything about a closed segment is looked up when first asked for. The active segment also keeps
+the places of its latest batches, so that readers at the tail find theirs without touching a file.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.records.header import LENGTH_OVERHEAD
+from headrace.storage.batch_walk import walk_headers
+from headrace.storage.file_names import (
+    LOG_SUFFIX,
+    OFFSET_INDEX_SUFFIX,
+    SEGMENT_SUFFIXES,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    segment_file,
+)
+from headrace.storage.log_port import NO_TIMESTAMP
+from headrace.storage.offset_index import OffsetIndex
+from headrace.storage.time_index import TimeIndex
+from headrace.storage.transaction_index import TransactionIndex
+
+if TYPE_CHECKING:
+    from headrace.config.topic import TopicConfig
+    from headrace.storage.open_files import FileHandle, OpenFiles
+
+RECENT_BATCHES_MIN = 128
+_RECENT_BATCHES_MAX = 2 * RECENT_BATCHES_MIN
+RELATIVE_OFFSET_MAX = 2**31 - 1
+_ALWAYS_ASK = -(2**63)
+_NEVER = 2**63 - 1
+
+
+class BatchPlace(NamedTuple):
+    """Where a batch lies in its segment."""
+
+    base_offset: int
+    position: int
+    size_bytes: int
+
+
+class Segment:
+    """Bytes ``[0, size_bytes)`` of a file are batches with offsets ``[base_offset, next_offset)``."""
+
+    __slots__ = (
+        "_recent_offsets",
+        "_recent_positions",
+        "base_offset",
+        "bytes_since_index",
+        "created_ms",
+        "directory",
+        "files",
+        "first_timestamp_ms",
+        "handle",
+        "index_interval_bytes",
+        "is_loaded",
+        "jitter_ms",
+        "max_timestamp_ms",
+        "max_timestamp_offset",
+        "next_offset",
+        "offset_index",
+        "offset_max",
+        "roll_after_ms",
+        "size_bytes",
+        "size_limit_bytes",
+        "time_index",
+        "transaction_index",
+    )
+
+    def __init__(
+        self, files: OpenFiles, directory: str, base_offset: int, config: TopicConfig, now_ms: int
+    ) -> None:
+        self.files = files
+        self.directory = directory
+        self.base_offset = base_offset
+        self.offset_max = base_offset + RELATIVE_OFFSET_MAX
+        self.created_ms = now_ms
+        self.jitter_ms = 0
+        self.handle = self._handle(LOG_SUFFIX)
+        self.offset_index = OffsetIndex(self._handle(OFFSET_INDEX_SUFFIX), base_offset)
+        self.time_index = TimeIndex(self._handle(TIME_INDEX_SUFFIX), base_offset)
+        self.transaction_index = TransactionIndex(self._handle(TRANSACTION_INDEX_SUFFIX))
+        self._recent_offsets = array("q")
+        self._recent_positions = array("q")
+        self.index_interval_bytes = config.index_interval_bytes
+        self.bytes_since_index = 0
+        self.is_loaded = False
+        self.size_bytes = -1
+        self.next_offset = -1
+        self.max_timestamp_ms = NO_TIMESTAMP
+        self.max_timestamp_offset = base_offset
+        self.first_timestamp_ms: int | None = None
+        self.size_limit_bytes = _ALWAYS_ASK
+        self.roll_after_ms = _ALWAYS_ASK
+
+    def _handle(self, suffix: str) -> FileHandle:
+        return self.files.handle(segment_file(self.directory, self.base_offset, suffix))
+
+    @property
+    def path(self) -> str:
+        return self.handle.path
+
+    # --- becoming known ---------------------------------------------------------------------------
+
+    def start_empty(self) -> None:
+        """A new segment: its files come into being when they are first written."""
+        self.handle.creates = True
+        for index in (self.offset_index, self.time_index):
+            index.handle.creates = True
+            index.start_empty()
+        self.size_bytes = 0
+        self.next_offset = self.base_offset
+        self.is_loaded = True
+
+    def load(self, next_offset: int | None = None) -> None:
+        """Look up size, end and greatest timestamp of a segment that was closed properly."""
+        if self.is_loaded:
+            return
+        disk = self.files.disk
+        self.size_bytes = disk.size(self.path) if disk.exists(self.path) else 0
+        for handle in (self.handle, self.offset_index.handle, self.time_index.handle):
+            handle.creates = not disk.exists(handle.path)
+        self.max_timestamp_ms, self.max_timestamp_offset = self.time_index.last()
+        self.next_offset = self._find_next_offset() if next_offset is None else next_offset
+        self.is_loaded = True
+
+    def _find_next_offset(self) -> int:
+        if not self.size_bytes:
+            return self.base_offset
+        next_offset = self.base_offset
+        _, position = self.offset_index.last()
+        for _, header in walk_headers(self.handle.open(), position, self.size_bytes):
+            next_offset = header[0] + header[6] + 1
+        return next_offset
+
+    def known_size(self) -> int:
+        """Size in bytes without opening anything."""
+        if self.size_bytes < 0:
+            disk = self.files.disk
+            return disk.size(self.path) if disk.exists(self.path) else 0
+        return self.size_bytes
+
+    def load_first_timestamp(self) -> int:
+        """Timestamp of the first batch: the age of a segment counts from it."""
+        if self.first_timestamp_ms is None:
+            for _, header in walk_headers(self.handle.open(), 0, self.size_bytes):
+                self.first_timestamp_ms = header[8]
+                break
+        return NO_TIMESTAMP if self.first_timestamp_ms is None else self.first_timestamp_ms
+
+    def set_limits(self, config: TopicConfig) -> None:
+        """Work out, as plain numbers, when the next append has to begin another segment."""
+        self.load()
+        self.index_interval_bytes = config.index_interval_bytes
+        self.size_limit_bytes = config.internal_segment_bytes or config.segment_bytes
+        if self._indexes_are_full(config.segment_index_bytes):
+            self.size_limit_bytes = _ALWAYS_ASK
+        if not self.size_bytes:
+            self.roll_after_ms = _NEVER
+            return
+        first_ms = self.load_first_timestamp()
+        # Without a timestamp the wall clock decides, so every append has to ask.
+        self.roll_after_ms = (
+            first_ms + config.segment_ms - self.jitter_ms if first_ms >= 0 else _ALWAYS_ASK
+        )
+
+    def must_roll(
+        self, config: TopicConfig, size_bytes: int, max_timestamp_ms: int, last_offset: int, now_ms: int
+    ) -> bool:
+        """Kafka's rule: by size, by age of the first batch, by full indexes, by relative offset."""
+        if not self.size_bytes:
+            return last_offset > self.offset_max
+        segment_bytes = config.internal_segment_bytes or config.segment_bytes
+        first_ms = self.load_first_timestamp()
+        waited_ms = max_timestamp_ms - first_ms if first_ms >= 0 else now_ms - self.created_ms
+        return (
+            self.size_bytes + size_bytes > segment_bytes
+            or waited_ms > config.segment_ms - self.jitter_ms
+            or last_offset > self.offset_max
+            or self._indexes_are_full(config.segment_index_bytes)
+        )
+
+    def _indexes_are_full(self, index_bytes: int) -> bool:
+        # The last slot of the time index is kept for the entry made when the segment is closed.
+        return (
+            self.offset_index.count >= index_bytes // 8
+            or self.time_index.count >= index_bytes // 12 - 1
+        )
+
+    # --- appending --------------------------------------------------------------------------------
+
+    def note_append(
+        self, base_offset: int, last_offset: int, size_bytes: int, max_timestamp_ms: int
+    ) -> None:
+        """A batch has been written at ``size_bytes``: remember it."""
+        position = self.size_bytes
+        self.size_bytes = position + size_bytes
+        self.next_offset = last_offset + 1
+        if max_timestamp_ms > self.max_timestamp_ms:
+            self.max_timestamp_ms = max_timestamp_ms
+            self.max_timestamp_offset = last_offset
+        since = self.bytes_since_index
+        if since > self.index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.maybe_append(self.max_timestamp_ms, self.max_timestamp_offset)
+            since = 0
+        self.bytes_since_index = since + size_bytes
+        offsets = self._recent_offsets
+        offsets.append(base_offset)
+        self._recent_positions.append(position)
+        if len(offsets) > _RECENT_BATCHES_MAX:
+            del offsets[:RECENT_BATCHES_MIN]
+            del self._recent_positions[:RECENT_BATCHES_MIN]
+
+    def undo_write(self) -> None:
+        """A write failed half-way: cut off what it may have left."""
+        file = self.handle.file
+        if file is not None and file.size() > self.size_bytes:
+            file.truncate(self.size_bytes)
+
+    def finish(self) -> None:
+        """No append will follow: complete the time index and bring the index files up to date."""
+        self.time_index.maybe_append(self.max_timestamp_ms, self.max_timestamp_offset)
+        self.write_indexes()
+        self._recent_offsets = array("q")
+        self._recent_positions = array("q")
+
+    def write_indexes(self) -> None:
+        self.offset_index.write_out()
+        self.time_index.write_out()
+
+    # --- finding ----------------------------------------------------------------------------------
+
+    def find(self, offset: int) -> BatchPlace | None:
+        """The batch that holds ``offset``, or else the first one after it; None past the end."""
+        recent = self._recent_offsets
+        if recent and offset >= recent[0]:
+            if offset >= self.next_offset:
+                return None
+            number = bisect_right(recent, offset) - 1
+            position = self._recent_positions[number]
+            return BatchPlace(recent[number], position, self._recent_end(number) - position)
+        position = self.offset_index.position_before(offset)
+        for position, header in walk_headers(self.handle.open(), position, self.size_bytes):
+            if header[0] + header[6] >= offset:
+                return BatchPlace(header[0], position, header[1] + LENGTH_OVERHEAD)
+        return None
+
+    def _recent_end(self, number: int) -> int:
+        positions = self._recent_positions
+        return positions[number + 1] if number + 1 < len(positions) else self.size_bytes
+
+    def position_of_end(self, end_offset: int, start: int, max_bytes: int) -> int:
+        """Where the batches below ``end_offset`` end, or any later point if it is out of reach.
+
+        ``start`` and ``max_bytes`` say how far the caller will read at most.
+        """
+        if end_offset >= self.next_offset:
+            return self.size_bytes
+        recent = self._recent_offsets
+        if recent and end_offset >= recent[0]:
+            number = bisect_right(recent, end_offset - 1)
+            return self._recent_positions[number] if number < len(recent) else self.size_bytes
+        known = max(start, self.offset_index.position_before(end_offset))
+        if known >= start + max_bytes:
+            return known
+        for position, header in walk_headers(self.handle.open(), known, self.size_bytes):
+            if header[0] >= end_offset:
+                return position
+        return self.size_bytes
+
+    def boundary_before(self, position: int, lowest: int) -> int:
+        """The greatest known batch boundary at or before ``position`` and after ``lowest``.
+
+        Where none is known in memory, ``position`` itself: readers skip a batch that is cut.
+        """
+        positions = self._recent_positions
+        if positions and position >= positions[0]:
+            boundary = positions[bisect_right(positions, position) - 1]
+            if boundary > lowest:
+                return boundary
+        return position
+
+    # --- cutting and removing ---------------------------------------------------------------------
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop every batch that holds ``offset`` or a later one."""
+        place = self.find(offset)
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+        if place is not None:
+            self.handle.open().truncate(place.position)
+            self.size_bytes = place.position
+            self.next_offset = place.base_offset
+        self._recent_offsets = array("q")
+        self._recent_positions = array("q")
+        self.bytes_since_index = 0
+        self.first_timestamp_ms = None
+        self._find_max_timestamp()
+
+    def _find_max_timestamp(self) -> None:
+        self.max_timestamp_ms, self.max_timestamp_offset = self.time_index.last()
+        if not self.size_bytes:
+            return
+        position = self.offset_index.position_before(self.max_timestamp_offset)
+        for _, header in walk_headers(self.handle.open(), position, self.size_bytes):
+            if header[8] > self.max_timestamp_ms:
+                self.max_timestamp_ms = header[8]
+                self.max_timestamp_offset = header[0] + header[6]
+
+    def sync(self) -> None:
+        """All bytes of the segment and its indexes reach the medium."""
+        if self.size_bytes:
+            self.handle.open().sync()
+        self.offset_index.sync()
+        self.time_index.sync()
+        self.transaction_index.sync()
+
+    def handles(self) -> tuple[FileHandle, ...]:
+        return (
+            self.handle,
+            self.offset_index.handle,
+            self.time_index.handle,
+            self.transaction_index.handle,
+        )
+
+    def retire(self) -> None:
+        """Close the files as soon as no reader holds them."""
+        for handle in self.handles():
+            handle.retire()
+
+    def existing_paths(self) -> list[str]:
+        disk = self.files.disk
+        paths = [segment_file(self.directory, self.base_offset, suffix) for suffix in SEGMENT_SUFFIXES]
+        return [path for path in paths if disk.exists(path)]

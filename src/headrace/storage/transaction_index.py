@@ -1,0 +1,81 @@
+"""The transaction index: one entry of 34 bytes per aborted transaction, by its marker's offset.
+
+Entries are few and precious to readers, so each is written at once. The file exists only if a
+transaction that ended in this segment was aborted.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from headrace.storage.open_files import FileHandle
+
+ENTRY = struct.Struct(">hqqqq")
+VERSION = 0
+
+
+class AbortedTransaction(NamedTuple):
+    """``last_stable_offset`` is what it became when this transaction ended."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TransactionIndex:
+    """The aborted transactions whose marker lies in one segment."""
+
+    __slots__ = ("_entries", "handle")
+
+    def __init__(self, handle: FileHandle) -> None:
+        self.handle = handle
+        self._entries: list[AbortedTransaction] | None = None
+
+    @property
+    def entries(self) -> list[AbortedTransaction]:
+        """All entries, read from the file when first asked for."""
+        if self._entries is None:
+            disk = self.handle.disk
+            path = self.handle.path
+            data = disk.read_file(path) if disk.exists(path) else b""
+            whole = len(data) // ENTRY.size * ENTRY.size
+            self._entries = [
+                AbortedTransaction(*fields)
+                for _, *fields in ENTRY.iter_unpack(data[:whole])
+            ]
+        return self._entries
+
+    def append(self, aborted: AbortedTransaction) -> None:
+        entries = self.entries
+        self.handle.creates = True
+        self.handle.open().write_at(len(entries) * ENTRY.size, ENTRY.pack(VERSION, *aborted))
+        entries.append(aborted)
+
+    def truncate_to(self, offset: int) -> None:
+        """Forget transactions whose marker lies at ``offset`` or after."""
+        kept = [entry for entry in self.entries if entry.last_offset < offset]
+        if len(kept) < len(self.entries):
+            self.handle.open().truncate(len(kept) * ENTRY.size)
+            self._entries = kept
+
+    def sync(self) -> None:
+        if self._entries:
+            self.handle.open().sync()
+
+    def fault(self, next_offset: int) -> str | None:
+        """Why this cannot be a transaction index of a segment that ends there, or None."""
+        disk, path = self.handle.disk, self.handle.path
+        if not disk.exists(path):
+            return None
+        data = disk.read_file(path)
+        if len(data) % ENTRY.size:
+            return f"size {len(data)} is no multiple of {ENTRY.size}"
+        for version, producer_id, first, last, stable in ENTRY.iter_unpack(data):
+            if version != VERSION or producer_id < 0 or not 0 <= first <= last < next_offset:
+                return f"impossible entry for producer {producer_id} at offsets {first}-{last}"
+            if stable < 0:
+                return f"impossible last stable offset {stable}"
+        return None
