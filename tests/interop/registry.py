@@ -90,7 +90,6 @@ FULL_CLIENTS = (
             "consumer-protocol": CLASSIC_ONLY,
             "cooperative": "has no cooperative assignor",
             "delete-group": "has no call to delete a group",
-            "fencing-error": "retries for ever when its instance id is taken",
         },
     ),
     ClientSpec(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kafka_codecs.schema import ClassDefinition, Field, Message, Struct
-from kafka_codecs.source import Source
+
+if TYPE_CHECKING:
+    from kafka_codecs.source import Source
 
 
 def class_definitions(messages: list[Message]) -> dict[str, ClassDefinition]:
@@ -75,9 +78,7 @@ def field_versions(messages: list[Message]) -> dict[tuple[str, str], list[int]]:
     return versions
 
 
-def note_versions(
-    versions: dict[tuple[str, str], list[int]], version: int, struct: Struct
-) -> None:
+def note_versions(versions: dict[tuple[str, str], list[int]], version: int, struct: Struct) -> None:
     for item in struct.fields:
         seen = versions.setdefault((struct.name, item.name), [])
         if version not in seen:

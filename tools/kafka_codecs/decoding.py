@@ -10,8 +10,12 @@ the final position with the size of the buffer.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kafka_codecs.schema import Field, Shape, Struct, element_size_min
-from kafka_codecs.source import Source
+
+if TYPE_CHECKING:
+    from kafka_codecs.source import Source
 
 PREFIX_SIZES = {"B": 1, "b": 1, "h": 2, "i": 4}
 

@@ -7,8 +7,12 @@ empty (`QUIET_APIS`) get a short cut: one pack for the whole struct when they al
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kafka_codecs.schema import Field, Shape, Struct
-from kafka_codecs.source import Source
+
+if TYPE_CHECKING:
+    from kafka_codecs.source import Source
 
 QUIET_APIS = frozenset({"produce", "fetch"})
 
@@ -160,10 +164,7 @@ class EncoderWriter:
         else:
             source.line(f"length = {length}")
         self._length("length", "i", is_flexible)
-        if item.is_nullable:
-            with source.block(f"if {elements}:"):
-                self._elements(item, elements, is_flexible)
-        elif item.struct is None and item.shape is Shape.FIXED:
+        if item.is_nullable or (item.struct is None and item.shape is Shape.FIXED):
             with source.block(f"if {elements}:"):
                 self._elements(item, elements, is_flexible)
         else:
@@ -172,9 +173,7 @@ class EncoderWriter:
     def _elements(self, item: Field, elements: str, is_flexible: bool) -> None:
         source = self._source
         if item.struct is None and item.shape is Shape.FIXED:
-            source.line(
-                f'{self._sink}(pack(f">{{len({elements})}}{item.kind.code}", *{elements}))'
-            )
+            source.line(f'{self._sink}(pack(f">{{len({elements})}}{item.kind.code}", *{elements}))')
             return
         element = self._local(f"{item.name}_item")
         with source.block(f"for {element} in {elements}:"):
@@ -210,9 +209,7 @@ class EncoderWriter:
                     self._sink = f"{payload}.append"
                     self._field(item, f"{origin}.{item.name}", is_flexible=True)
                     self._flush()
-                    source.line(
-                        f'{tagged}.append(encode_tag({item.tag}, b"".join({payload})))'
-                    )
+                    source.line(f'{tagged}.append(encode_tag({item.tag}, b"".join({payload})))')
             self._sink = sink
             source.line(f"{self._sink}(encode_tagged_fields({tagged}))")
 

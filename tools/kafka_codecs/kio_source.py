@@ -142,9 +142,7 @@ class StructReader:
         hints = typing.get_type_hints(entity)
         return Struct(
             name=self.class_name(entity.__name__),
-            fields=tuple(
-                self.field(item, hints[item.name]) for item in dataclasses.fields(entity)
-            ),
+            fields=tuple(self.field(item, hints[item.name]) for item in dataclasses.fields(entity)),
             is_flexible=bool(entity.__flexible__),
         )
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from headrace.broker.topics import Partition
     from headrace.broker.waiting import Waiter, WaitingRoom
     from headrace.environment.ports import Clock
-    from headrace.storage.log import Log
-    from headrace.storage.log_slice import LogSlice
+    from headrace.storage.log_port import Log, LogSlice
 
 NO_EPOCH = -1
 
@@ -158,11 +157,14 @@ class Fetching:
                 return self._described(log, None, None, diverging)
         end_offset = log.last_stable_offset if limits.committed_only else log.high_watermark
         max_bytes = min(target.max_bytes, bytes_left)
+        records: LogSlice | None
         if target.offset == end_offset or (max_bytes <= 0 and not is_first):
             records = None
         else:
             # The first batch is returned whole, however large: otherwise its reader never gets past it.
             records = log.read(target.offset, max(max_bytes, 0), end_offset, at_least_one=is_first)
+            if not len(records):
+                records = None
         aborted: list[tuple[int, int]] | None = None
         if limits.committed_only:
             aborted = log.aborted_transactions(target.offset, end_offset) if records else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.model.errors import NotEnoughReplicas, UnknownTopicOrPartition
+from headrace.model.errors import HeadraceError, NotEnoughReplicas, UnknownTopicOrPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from headrace.broker.topics import Partition
     from headrace.environment.ports import Buffer
     from headrace.metrics.registry import Metrics
-    from headrace.storage.log_manager import Appended, LogManager
+    from headrace.storage.log_manager import LogManager
+    from headrace.storage.log_port import Appended
 
 REPLICAS_IN_SYNC = 1
 """One node: the leader is the only replica."""
@@ -43,7 +44,16 @@ class Producing:
                 f"min.insync.replicas={log.config.min_insync_replicas}, "
                 f"but {REPLICAS_IN_SYNC} replica is in sync"
             )
-        return self._append(((log, batch),))[0]
+        counters = self._metrics.topic(log.partition.topic)
+        try:
+            appended = self._append(((log, batch),))[0]
+        except HeadraceError:
+            counters.rejected_batches += 1
+            raise
+        counters.batches_in += 1
+        counters.bytes_in += len(batch)
+        counters.records_in += appended.last_offset - appended.base_offset + 1
+        return appended
 
     def when_durable(
         self, commit_number: int, callback: Callable[[BaseException | None], None]

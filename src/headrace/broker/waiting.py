@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from headrace.environment.ports import Background, Cancellable
-    from headrace.storage.log import Log
+    from headrace.storage.log_port import Log
 
 
 class Waiter:

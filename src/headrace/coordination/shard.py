@@ -5,8 +5,9 @@ should be written. The shard appends them first and replays them after, so a fai
 undo; recovery runs the very same ``replay``. A reply leaves when everything the state machine knew
 when it decided is durable, so nobody sees a decision that a crash can take back.
 
-A request that has to wait (a join during a rebalance) gets no reply in its own decision. Its token is
-kept by the state machine and turns up in a later one: of another member's command, or of ``tick``.
+A request that has to wait (a join during a rebalance) gets no reply in its own decision. Its token
+is kept by the state machine and turns up in a later one: of another member's command, or of
+``tick``.
 """
 
 from __future__ import annotations

@@ -52,33 +52,21 @@ TOPIC_BYTES_OUT = _counter(
 TOPIC_RECORDS_OUT = _counter(
     "headrace_topic_records_out_total", "Records sent to consumers.", "topic"
 )
-TOPIC_BATCHES_OUT = _counter(
-    "headrace_topic_batches_out_total", "Batches sent to consumers.", "topic"
-)
-TOPIC_BATCHES_REJECTED = _counter(
-    "headrace_topic_batches_rejected_total", "Batches that were refused.", "topic"
-)
-
 REQUEST_SECONDS = _histogram(
     "headrace_request_seconds",
     "Time from the last byte of a request to its answer, waiting on purpose included.",
     "api",
 )
-REQUEST_BYTES_IN = _counter("headrace_request_bytes_in_total", "Bytes of requests.", "api")
-REQUEST_BYTES_OUT = _counter("headrace_request_bytes_out_total", "Bytes of answers.", "api")
-REQUEST_ERRORS = _counter(
-    "headrace_request_errors_total", "Answers that carry an error.", "api", "error"
-)
+PRODUCE_ERRORS = _counter("headrace_produce_errors_total", "Batches that were refused.")
 
-CONNECTIONS_OPEN = _gauge("headrace_connections_open", "Connections right now.", "listener")
-CONNECTIONS_ACCEPTED = _counter(
-    "headrace_connections_accepted_total", "Connections that were accepted.", "listener"
-)
+CONNECTIONS_OPEN = _gauge("headrace_connections_open", "Connections right now.")
+CONNECTIONS_OPENED = _counter("headrace_connections_opened_total", "Connections accepted.")
 CONNECTIONS_REFUSED = _counter(
-    "headrace_connections_refused_total", "Connections closed at once, by a limit.", "listener"
+    "headrace_connections_refused_total", "Connections closed at once, because of a limit."
 )
-DISCONNECTIONS = _counter(
-    "headrace_disconnections_total", "Connections that ended, by reason.", "reason"
+CONNECTIONS_CUT_OFF = _counter(
+    "headrace_connections_cut_off_total",
+    "Connections ended because of what the client did: idle, stalled, malformed, too large.",
 )
 PARKED_FETCHES = _gauge("headrace_parked_fetches", "Fetches that wait for records.")
 FETCH_SESSIONS = _gauge("headrace_fetch_sessions", "Fetch sessions in the cache.")

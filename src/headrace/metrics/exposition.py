@@ -65,27 +65,23 @@ class BrokerCollector(Collector):
             )
 
     def _collect_requests(self) -> Iterator[Family]:
-        apis = self._metrics.apis
-        seconds = [((name,), each.seconds) for name, each in apis.items()]
+        names = self._metrics.api_names
+        seconds = [
+            ((names.get(key, str(key)),), histogram)
+            for key, histogram in sorted(self._metrics.requests.items())
+        ]
         yield _histogram_family(catalogue.REQUEST_SECONDS, seconds)
-        yield _family(
-            catalogue.REQUEST_BYTES_IN, [((name,), each.bytes_in) for name, each in apis.items()]
-        )
-        yield _family(
-            catalogue.REQUEST_BYTES_OUT, [((name,), each.bytes_out) for name, each in apis.items()]
-        )
-        yield _family(catalogue.REQUEST_ERRORS, list(self._metrics.errors.items()))
+        yield _family(catalogue.PRODUCE_ERRORS, [((), self._metrics.produce_errors)])
 
     def _collect_connections(self) -> Iterator[Family]:
-        connections = self._metrics.connections
-        for metric, attribute in _CONNECTION_ATTRIBUTES:
-            yield _family(
-                metric, [((url,), getattr(each, attribute)) for url, each in connections.items()]
-            )
-        ended = self._metrics.disconnections.items()
-        yield _family(catalogue.DISCONNECTIONS, [((reason,), count) for reason, count in ended])
-        yield _single(catalogue.PARKED_FETCHES, self._metrics.parked_fetches)
-        yield _single(catalogue.FETCH_SESSIONS, self._metrics.fetch_sessions)
+        metrics = self._metrics
+        now_open = metrics.connections_opened - metrics.connections_closed
+        yield _family(catalogue.CONNECTIONS_OPEN, [((), now_open)])
+        yield _family(catalogue.CONNECTIONS_OPENED, [((), metrics.connections_opened)])
+        yield _family(catalogue.CONNECTIONS_REFUSED, [((), metrics.connections_refused)])
+        yield _family(catalogue.CONNECTIONS_CUT_OFF, [((), metrics.connections_cut_off)])
+        yield _single(catalogue.PARKED_FETCHES, metrics.parked_fetches)
+        yield _single(catalogue.FETCH_SESSIONS, metrics.fetch_sessions)
 
     def _collect_storage(self) -> Iterator[Family]:
         storage = self._metrics.storage
@@ -124,13 +120,6 @@ _TOPIC_ATTRIBUTES = (
     (catalogue.TOPIC_BATCHES_IN, "batches_in"),
     (catalogue.TOPIC_BYTES_OUT, "bytes_out"),
     (catalogue.TOPIC_RECORDS_OUT, "records_out"),
-    (catalogue.TOPIC_BATCHES_OUT, "batches_out"),
-    (catalogue.TOPIC_BATCHES_REJECTED, "rejected_batches"),
-)
-_CONNECTION_ATTRIBUTES = (
-    (catalogue.CONNECTIONS_OPEN, "open"),
-    (catalogue.CONNECTIONS_ACCEPTED, "accepted"),
-    (catalogue.CONNECTIONS_REFUSED, "refused"),
 )
 _STORAGE_ATTRIBUTES = (
     (catalogue.WAL_FRAMES, "wal_frames"),

@@ -31,7 +31,6 @@ TIME_BOUNDS_SECONDS = (
     5.0,
     10.0,
 )
-ERROR_NAMES_MAX = 1_000
 
 
 class Histogram:
@@ -58,15 +57,7 @@ class Histogram:
 class TopicCounters:
     """What went in and out of one topic; "in" is what producers sent."""
 
-    __slots__ = (
-        "batches_in",
-        "batches_out",
-        "bytes_in",
-        "bytes_out",
-        "records_in",
-        "records_out",
-        "rejected_batches",
-    )
+    __slots__ = ("batches_in", "bytes_in", "bytes_out", "records_in", "records_out")
 
     def __init__(self) -> None:
         self.bytes_in = 0
@@ -74,31 +65,6 @@ class TopicCounters:
         self.batches_in = 0
         self.bytes_out = 0
         self.records_out = 0
-        self.batches_out = 0
-        self.rejected_batches = 0
-
-
-class ApiCounters:
-    """Times of one kind of request, from its last byte in to its answer queued."""
-
-    __slots__ = ("bytes_in", "bytes_out", "seconds")
-
-    def __init__(self) -> None:
-        self.bytes_in = 0
-        self.bytes_out = 0
-        self.seconds = Histogram()
-
-
-class ConnectionCounters:
-    """Connections of one listener."""
-
-    __slots__ = ("accepted", "open", "refused")
-
-    def __init__(self) -> None:
-        self.accepted = 0
-        self.open = 0
-        self.refused = 0
-        """Closed at once because a limit was reached."""
 
 
 class StorageCounters:
@@ -173,10 +139,15 @@ class Metrics:
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicCounters] = {}
-        self.apis: dict[str, ApiCounters] = {}
-        self.errors: dict[tuple[str, str], int] = {}
-        self.connections: dict[str, ConnectionCounters] = {}
-        self.disconnections: dict[str, int] = {}
+        self.requests: dict[int, Histogram] = {}
+        """Seconds by API key, from the last byte of a request to its answer queued."""
+        self.api_names: dict[int, str] = {}
+        """What to call the keys; a front end fills it."""
+        self.produce_errors = 0
+        self.connections_opened = 0
+        self.connections_closed = 0
+        self.connections_refused = 0
+        self.connections_cut_off = 0
         self.storage = StorageCounters()
         self.logs: Callable[[], Iterable[LogSample]] = _no_logs
         self.lags: Callable[[], Iterable[LagSample]] = _no_lags
@@ -187,7 +158,7 @@ class Metrics:
         self.wal_size_bytes: Callable[[], int] = _zero
 
     def topic(self, name: str) -> TopicCounters:
-        """The topic's counters; keep the object rather than ask for every request."""
+        """The topic's counters; whoever needs them often keeps the object."""
         counters = self.topics.get(name)
         if counters is None:
             counters = self.topics[name] = TopicCounters()
@@ -197,26 +168,22 @@ class Metrics:
         """A deleted topic must not be reported for ever."""
         self.topics.pop(name, None)
 
-    def api(self, name: str) -> ApiCounters:
-        """``name`` is a name such as Produce; keep the object."""
-        counters = self.apis.get(name)
-        if counters is None:
-            counters = self.apis[name] = ApiCounters()
-        return counters
+    def count_produced(self, topic: str, size_bytes: int, records: int) -> None:
+        """One batch was written."""
+        counters = self.topics.get(topic) or self.topic(topic)
+        counters.bytes_in += size_bytes
+        counters.records_in += records
+        counters.batches_in += 1
 
-    def listener(self, url: str) -> ConnectionCounters:
-        counters = self.connections.get(url)
-        if counters is None:
-            counters = self.connections[url] = ConnectionCounters()
-        return counters
+    def count_fetched(self, topic: str, size_bytes: int, records: int = 0) -> None:
+        """Whole batches were sent to a consumer; offsets tell the number of records well enough."""
+        counters = self.topics.get(topic) or self.topic(topic)
+        counters.bytes_out += size_bytes
+        counters.records_out += records
 
-    def count_error(self, api: str, error: str) -> None:
-        """An answer with an error; names come from our own tables, the limit is a safeguard."""
-        key = (api, error)
-        if key in self.errors or len(self.errors) < ERROR_NAMES_MAX:
-            self.errors[key] = self.errors.get(key, 0) + 1
-
-    def count_disconnection(self, reason: str) -> None:
-        """``reason`` is a fixed word: client, idle, stalled, malformed, too-large, shutdown."""
-        if reason in self.disconnections or len(self.disconnections) < ERROR_NAMES_MAX:
-            self.disconnections[reason] = self.disconnections.get(reason, 0) + 1
+    def observe_request(self, api_key: int, seconds: float) -> None:
+        """One request was answered. The keys are those of our own handlers, so they are few."""
+        histogram = self.requests.get(api_key)
+        if histogram is None:
+            histogram = self.requests[api_key] = Histogram()
+        histogram.observe(seconds)

@@ -24,7 +24,7 @@ from headrace.storage.batch_walk import RawHeader, walk_batches
 from headrace.storage.control_batch import read_end_marker
 from headrace.storage.file_names import LEADER_EPOCHS
 from headrace.storage.leader_epochs import LeaderEpochs
-from headrace.storage.log_port import NO_TIMESTAMP, Appended, Log, Origin, ProducerView
+from headrace.storage.log_port import NO_TIMESTAMP, Admitted, Appended, Log, Origin, ProducerView
 from headrace.storage.log_slice import BytesSlice, FileSlice
 from headrace.storage.producer_snapshots import ProducerSnapshots
 from headrace.storage.producer_state import (
@@ -50,14 +50,6 @@ _stamp_into = _STAMP.pack_into
 _CLIENT = Origin.CLIENT
 
 
-class Admitted(NamedTuple):
-    """A batch that has passed the checks and has its offset, but is not written yet."""
-
-    batch: Buffer
-    header: RawHeader
-    base_offset: int
-
-
 class LogState(NamedTuple):
     """What is known of a log's files when it is opened."""
 
@@ -74,6 +66,8 @@ EMPTY_LOG = LogState((0,), (), 0, 0, 0, 0)
 
 class SegmentedLog:
     """Segments in ascending order; the last one is active. See ``Log`` for the public part."""
+
+    is_persistent = True
 
     def __init__(
         self,
@@ -468,6 +462,9 @@ class SegmentedLog:
 
     def producers(self) -> list[ProducerView]:
         return self.producer_states.views()
+
+    def expire_producers(self, now_ms: int) -> int:
+        return self.producer_states.expire(now_ms, self.environment.producer_expiration_ms)
 
     @property
     def size_bytes(self) -> int:

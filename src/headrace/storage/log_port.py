@@ -9,10 +9,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from headrace.config.topic import TopicConfig
+    from headrace.environment.ports import Buffer
     from headrace.model.topic import TopicId, TopicPartition
+    from headrace.storage.batch_walk import RawHeader
+    from headrace.storage.log_slice import LogSlice
 
 NO_TIMESTAMP = -1
 
@@ -55,20 +58,12 @@ class ProducerView(NamedTuple):
     transaction_start_offset: int
 
 
-class LogSlice(Protocol):
-    """A run of bytes of one log, to be read or to be sent by ``sendfile``."""
+class Admitted(NamedTuple):
+    """A batch that has passed the checks and has its offset, but is not written yet."""
 
-    first_offset: int
-    position: int
-
-    def __len__(self) -> int: ...
-
-    def read(self) -> bytes: ...
-
-    def pin(self) -> None:
-        """Keep the descriptor open until ``release``."""
-
-    def release(self) -> None: ...
+    batch: Buffer
+    header: RawHeader
+    base_offset: int
 
 
 class Log(Protocol):
@@ -83,6 +78,8 @@ class Log(Protocol):
     high_watermark: int
     last_stable_offset: int
     listener: Callable[[Log], None] | None
+    """Called when an offset readers wait for has moved, or the log was cut or deleted."""
+    is_deleted: bool
 
     @property
     def size_bytes(self) -> int: ...
@@ -108,3 +105,33 @@ class Log(Protocol):
     def producers(self) -> Iterable[ProducerView]: ...
 
     def records_from(self, offset: int | None = None) -> Iterator[bytes]: ...
+
+    # --- for the manager alone: layers above append through ``LogManager.append`` -----------------
+
+    is_direct: bool
+    """Whether one batch may be written without the write-ahead log."""
+    is_synced: bool
+    """Whether records are shown only when they are safe from a loss of power."""
+    is_persistent: bool
+
+    def append_batch(self, batch: Buffer, origin: Origin, now_ms: int) -> Appended: ...
+
+    def admit(
+        self, batch: Buffer, origin: Origin, now_ms: int, base_offset: int
+    ) -> Admitted | Appended: ...
+
+    def write_admitted(self, admitted: Sequence[Admitted], now_ms: int) -> None: ...
+
+    def undo_write(self) -> None: ...
+
+    def apply_admitted(self, entry: Admitted) -> Appended: ...
+
+    def advance_high_watermark(self, offset: int) -> None: ...
+
+    def notify(self) -> None: ...
+
+    def configure(self, config: TopicConfig) -> None: ...
+
+    def expire_producers(self, now_ms: int) -> int: ...
+
+    def close(self) -> None: ...

@@ -6,13 +6,33 @@ latter it is pinned, so that the descriptor is neither closed nor reused while i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from headrace.model.errors import DamagedLog
 
 if TYPE_CHECKING:
     from headrace.environment.ports import DiskFile
     from headrace.storage.open_files import FileHandle
+
+
+class LogSlice(Protocol):
+    """A run of whole batches; the last one may be cut, which readers have to expect."""
+
+    first_offset: int
+    position: int
+
+    def __len__(self) -> int: ...
+
+    @property
+    def file(self) -> DiskFile | None:
+        """The file to send from, or None if the bytes are in memory."""
+
+    def read(self) -> bytes: ...
+
+    def pin(self) -> None:
+        """Keep the descriptor open until ``release``."""
+
+    def release(self) -> None: ...
 
 
 class FileSlice:
@@ -54,8 +74,6 @@ class BytesSlice:
 
     __slots__ = ("_data", "first_offset", "position")
 
-    file: None = None
-
     def __init__(self, data: bytes, first_offset: int) -> None:
         self._data = data
         self.first_offset = first_offset
@@ -63,6 +81,10 @@ class BytesSlice:
 
     def __len__(self) -> int:
         return len(self._data)
+
+    @property
+    def file(self) -> None:
+        return None
 
     def read(self) -> bytes:
         return self._data

@@ -8,6 +8,7 @@ import queue
 import threading
 from typing import TYPE_CHECKING, Any
 
+import kafka.errors
 from kafka import ConsumerRebalanceListener, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import ConfigResource, KafkaAdminClient
 from kafka.admin import OffsetSpec as PartitionOffsetSpec
@@ -296,9 +297,7 @@ class KafkaPythonDriver(Driver):
     def delete_group(self, group: str) -> None:
         outcome = self._admin.delete_groups([group])[group]
         if outcome != "OK":
-            raise next(
-                error() for error in KafkaErrors.__subclasses__() if error.__name__ == outcome
-            )
+            raise getattr(kafka.errors, outcome)(group)  # answered as the name of a class
 
     def group_offsets(self, group: str) -> list[list[Any]]:
         offsets = self._admin.list_group_offsets({group: None})[group]

@@ -73,7 +73,9 @@ def decode_request_header(buffer: Buffer, position: int = 0) -> RequestHeader:
 
 
 def encode_response_header(correlation_id: int, is_flexible: bool) -> bytes:
-    return _pack_flexible_response(correlation_id) if is_flexible else _pack_response(correlation_id)
+    return (
+        _pack_flexible_response(correlation_id) if is_flexible else _pack_response(correlation_id)
+    )
 
 
 def encode_response_frame(correlation_id: int, is_flexible: bool, body_size: int) -> bytes:
@@ -92,9 +94,7 @@ def encode_request_header(
     return b"%b%b%b" % (_pack_request(api_key, version, correlation_id, length), raw, tags)
 
 
-def decode_response_header(
-    buffer: Buffer, is_flexible: bool, position: int = 0
-) -> tuple[int, int]:
+def decode_response_header(buffer: Buffer, is_flexible: bool, position: int = 0) -> tuple[int, int]:
     """Gives the correlation id and the position of the body."""
     try:
         (correlation_id,) = _unpack_correlation_id(buffer, position)

@@ -10,7 +10,7 @@ from __future__ import annotations
 class Structure:
     """A struct of a Kafka message."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
     __hash__ = None  # type: ignore[assignment]  # mutable, so not hashable
 
     def __eq__(self, other: object) -> bool:

@@ -1,8 +1,8 @@
 """Server-side assignors of the consumer protocol (KIP-848): who should own which partition.
 
 An assignor is a pure function of the members' subscriptions, the partition counts and the previous
-target. It never asks who owns a partition right now: handing over is reconciliation's business. Equal
-input gives equal output: everything is taken in sorted order.
+target. It never asks who owns a partition right now: handing over is reconciliation's business.
+Equal input gives equal output: everything is taken in sorted order.
 """
 
 from __future__ import annotations

@@ -99,10 +99,9 @@ class Joins:
         return member is not None or len(group.members) < size_max
 
     def _turn_away(self, group: ClassicGroup, command: JoinGroup, token: Token) -> Decision:
-        error = GroupFull(
-            f"group {group.group_id!r} has the {self._settings.classic_size_max} members it may have"
-        )
-        decision = answer(token, error)
+        size_max = self._settings.classic_size_max
+        full = GroupFull(f"group {group.group_id!r} has the {size_max} members it may have")
+        decision = answer(token, full)
         self._rebalances.forget_pending(group, command.member_id)
         member = group.members.get(command.member_id)
         if member is not None:
@@ -212,10 +211,7 @@ class Joins:
         its old place and assignment without a rebalance (rule 50)."""
         self._update(group, member, command)
         group.extend_session(member, now_ms)
-        if (
-            group.state is ClassicState.STABLE
-            and group.elected_protocol() == group.protocol_name
-        ):
+        if group.state is ClassicState.STABLE and group.elected_protocol() == group.protocol_name:
             self._store_replacement(group, member, new_id, command, token, now_ms, decision)
             return
         fenced = FencedInstance(f"instance {member.instance_id!r} joined as another member")

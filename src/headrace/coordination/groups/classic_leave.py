@@ -41,9 +41,7 @@ class Leaves:
             self._rebalances.prepare_or_complete(group, now_ms, decision)
         return decision
 
-    def _leave_one(
-        self, group: ClassicGroup, leaving: LeavingMember, decision: Decision
-    ) -> None:
+    def _leave_one(self, group: ClassicGroup, leaving: LeavingMember, decision: Decision) -> None:
         member_id = leaving.member_id
         if member_id in group.pending_ids:
             self._rebalances.forget_pending(group, member_id)

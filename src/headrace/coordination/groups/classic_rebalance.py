@@ -67,11 +67,7 @@ class Rebalances:
     ) -> None:
         """The first rebalance of an empty group is not cut short: its delay decides."""
         is_first = group.previous_state is ClassicState.EMPTY
-        if (
-            group.state is ClassicState.PREPARING
-            and not is_first
-            and group.has_everybody_joined
-        ):
+        if group.state is ClassicState.PREPARING and not is_first and group.has_everybody_joined:
             self._complete(group, now_ms, decision)
 
     def _await_joins(self, group: ClassicGroup, now_ms: int) -> None:

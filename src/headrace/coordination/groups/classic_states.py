@@ -10,9 +10,9 @@ Dead                  deleted. The object lives on only in the hands of whoever 
       ^                 |  ^                                     |                           |
       +--nobody left----+  +--join, leave, expiry, no sync-------+---------------------------+
 
-The step to Stable is made by replaying the record that holds the assignment: it is the only one that
-survives a restart. All others are soft: after a restart a group is Stable as last written, its
-members find a generation that is not theirs, and join again.
+The step to Stable is made by replaying the record that holds the assignment, and the step to Empty
+writes one too: those survive a restart. The others are soft: after a restart a group is Stable as
+last written, its members find a generation that is not theirs, and join again.
 """
 
 from __future__ import annotations

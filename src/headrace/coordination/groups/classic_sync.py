@@ -89,7 +89,7 @@ def _raise_if_other_protocol(group: ClassicGroup, command: SyncGroup) -> None:
         (command.protocol_name, group.protocol_name),
     ):
         if given is not None and agreed is not None and given != agreed:
-            raise InconsistentGroupProtocol(f"group {group.group_id!r} uses {agreed!r}, not {given!r}")
+            raise InconsistentGroupProtocol(f"the group uses {agreed!r}, the member {given!r}")
 
 
 def _synced(group: ClassicGroup, assignment: bytes) -> Synced:

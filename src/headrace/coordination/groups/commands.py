@@ -1,8 +1,8 @@
 """What can be asked of a group coordinator, and what it answers.
 
-Named tuples: immutable, and cheap enough for the two warm ones, Heartbeat and CommitOffsets. Commands
-of the consumer protocol (KIP-848) live with it; these are the classic protocol's and those which are
-common to both kinds of group.
+Named tuples: immutable, and cheap enough for the two warm ones, Heartbeat and CommitOffsets.
+Commands of the consumer protocol (KIP-848) live with it; these are the classic protocol's and those
+which are common to both kinds of group.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class CommitOffsets(NamedTuple):
 
 
 class FetchOffsets(NamedTuple):
-    """Answered with ``list[FetchedOffset]``: the partitions asked for, or all that have an offset."""
+    """Answered with ``list[FetchedOffset]``: the partitions asked for, or all with an offset."""
 
     group_id: str
     partitions: list[TopicPartition] | None

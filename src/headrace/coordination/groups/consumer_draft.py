@@ -1,8 +1,8 @@
 """A consumer group as it will be once the records of a decision are replayed.
 
 A decision takes several steps, and later ones see what earlier ones decided: subscription,
-patterns, group epoch, target, reconciliation. The draft carries that, and the records, and leaves the
-group itself untouched.
+patterns, group epoch, target, reconciliation. The draft carries that, and the records, and leaves
+the group itself untouched.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The state of one consumer group (KIP-848). Its ``replay_...`` methods are all that changes it.
 
-Three epochs: the group's grows when a new assignment is needed; the assignment's says for which group
-epoch the target was computed; each member's follows as it is reconciled with its target.
+Three epochs: the group's grows when a new assignment is needed; the assignment's says for which
+group epoch the target was computed; each member's follows as it is reconciled with its target.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ def subscribed_names(
     """All topics that one of the members wants, whether they exist or not."""
     subscriptions = {(member.topic_names, member.pattern) for member in members}
     wanted = {names for names, _ in subscriptions}
-    wanted.update(
-        patterns[pattern].topic_names for _, pattern in subscriptions if pattern in patterns
-    )
+    used = {pattern for _, pattern in subscriptions}
+    wanted.update(patterns[pattern].topic_names for pattern in used & patterns.keys())
     return frozenset().union(*wanted)
 
 

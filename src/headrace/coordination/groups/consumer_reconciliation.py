@@ -11,8 +11,8 @@
       '--- others still hold some --> UNRELEASED_PARTITIONS, at the target's epoch; tried again with
                                       every heartbeat
 
-The safety of the whole protocol is here: a partition is given to a member only when nobody holds it,
-and a member holds what it was told to give up until its client stops reporting it.
+The safety of the whole protocol is here: a partition is given to a member only when nobody holds
+it, and a member holds what it was told to give up until its client stops reporting it.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def reconcile(
 ) -> Member:
     """The member after the step; the same object if it cannot move.
 
-    ``owned`` is what the client reports, None if it reports nothing; ``holder`` names the member that
-    holds a partition.
+    ``owned`` is what the client reports, None if it reports nothing; ``holder`` names the member
+    that holds a partition.
     """
     state = member.state
     if state is MemberState.STABLE and member.epoch == target.epoch:

@@ -1,8 +1,8 @@
 """The records of consumer groups in ``__consumer_offsets``, byte for byte as Kafka 4.3 writes them.
 
-A key opens with its kind and is not flexible; a value opens with version 0 and is. Per group: epoch,
-epoch of the target assignment, resolved patterns; per member: what it subscribed to, its target, and
-what it owns. Tagged fields of a newer Kafka are skipped.
+A key opens with its kind and is not flexible; a value opens with version 0 and is. Per group:
+epoch, epoch of the target assignment, resolved patterns; per member: what it subscribed to, its
+target, and what it owns. Tagged fields of a newer Kafka are skipped.
 """
 
 from __future__ import annotations

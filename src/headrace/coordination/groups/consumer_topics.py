@@ -9,10 +9,10 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.model.topic import TopicId
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from headrace.model.topic import TopicId
 
 HASH_BYTES = 8
 

@@ -25,7 +25,7 @@ class GroupCoordinator:
     def __init__(self, registry: GroupRegistry, engines: Sequence[GroupEngine]) -> None:
         self.registry = registry
         self.unknown_records = 0
-        """Records of kinds that are not served (share and streams groups): counted and left alone."""
+        """Records of kinds that are not served (share and streams groups): counted, left alone."""
         self._engines = tuple(engines)
         self._is_loaded = False
         self._deciders: dict[type, Callable[[Any, Token, int], Decision]] = {}

@@ -95,9 +95,7 @@ class OffsetCommands:
                     OffsetMetadataTooLarge(f"metadata is longer than {metadata_bytes_max} bytes")
                 )
                 continue
-            committed = CommittedOffset(
-                offset, leader_epoch, metadata, now_ms, expire_ms, topic_id
-            )
+            committed = CommittedOffset(offset, leader_epoch, metadata, now_ms, expire_ms, topic_id)
             records.append(offset_record(group_id, partition, committed))
             outcomes.append(None)
         return Decision(records, [(token, outcomes)])
@@ -178,9 +176,7 @@ def _is_longer(text: str, bytes_max: int) -> bool:
 
 
 def _fetched(partition: TopicPartition, committed: CommittedOffset) -> FetchedOffset:
-    return FetchedOffset(
-        partition, committed.offset, committed.leader_epoch, committed.metadata
-    )
+    return FetchedOffset(partition, committed.offset, committed.leader_epoch, committed.metadata)
 
 
 def _is_of_other_topic(committed_id: TopicId, asked_id: TopicId) -> bool:

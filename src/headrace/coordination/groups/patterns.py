@@ -1,7 +1,7 @@
 """Topic patterns that clients subscribe with (KIP-848), matched by RE2.
 
-RE2 runs in time linear in its input and takes bounded memory, so a pattern from a client cannot hang
-the broker. A pattern must match the whole topic name.
+RE2 runs in time linear in its input and takes bounded memory, so a pattern from a client cannot
+hang the broker. A pattern must match the whole topic name.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Bytes of the records in ``records.py``, exactly as Kafka writes them.
 
-Read: every version there has ever been. Written: what Kafka 4.3 writes, that is version 4 for offsets
-(1 if a client set an expiry time, which only that version can hold) and version 3 for groups.
+Read: every version there has ever been. Written: what Kafka 4.3 writes, that is version 4 for
+offsets (1 if a client set an expiry time, which only that version can hold), 3 for groups.
+Offsets are warm, every commit is written and replayed, so their bytes are put together by hand.
 """
 
 from __future__ import annotations
 
 from struct import Struct
 from struct import error as StructError
-from typing import TYPE_CHECKING, TypeVar
 
 from headrace.coordination.groups.records import (
     GROUP_KEY,
@@ -21,69 +21,40 @@ from headrace.coordination.groups.records import (
 from headrace.coordination.shard import CoordinatorRecord
 from headrace.model.errors import CorruptRecord
 from headrace.model.topic import NO_TOPIC_ID, TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_Value = TypeVar("_Value")
-
-_SHORT = Struct(">h")
-_INT = Struct(">i")
-_LONG = Struct(">q")
-_OFFSET_KEY_HEAD = Struct(">hh")
-_OFFSET_HEAD_4 = Struct(">hqi")
-_TOPIC_ID_TAG = b"\x01\x00\x10"
-"""One tagged field: tag 0, sixteen bytes."""
-_UNKNOWN_LEADER_EPOCH = -1
-_VARINT_BYTES_MAX = 5
+from headrace.records.wire import Reader, Writer
 
 GROUP_VERSION_WRITTEN = 3
 OFFSET_VERSION_WRITTEN = 4
 OFFSET_VERSION_WITH_EXPIRY = 1
-VALUE_VERSION_MAX = 4
+VERSION_MAX = 4
 FLEXIBLE_FROM = 4
 
+NAME_BYTES_MAX = 32_767
+"""What a string field of the older, not flexible versions can hold."""
 
-# --- writing ------------------------------------------------------------------------------------
-
-
-def group_key(group_id: str) -> bytes:
-    return _SHORT.pack(GROUP_KEY) + _string(group_id)
-
-
-def group_record(group_id: str, group: StoredGroup) -> CoordinatorRecord:
-    parts = [
-        _SHORT.pack(GROUP_VERSION_WRITTEN),
-        _string(group.protocol_type),
-        _INT.pack(group.generation),
-        _nullable_string(group.protocol_name),
-        _nullable_string(group.leader_id),
-        _LONG.pack(group.state_timestamp_ms),
-        _INT.pack(len(group.members)),
-    ]
-    for member in group.members:
-        parts += (
-            _string(member.member_id),
-            _nullable_string(member.instance_id),
-            _string(member.client_id),
-            _string(member.client_host),
-            _INT.pack(member.rebalance_timeout_ms),
-            _INT.pack(member.session_timeout_ms),
-            _bytes(member.subscription),
-            _bytes(member.assignment),
-        )
-    return CoordinatorRecord(group_key(group_id), b"".join(parts))
+_SHORT = Struct(">h")
+_INT = Struct(">i")
+_LONG = Struct(">q")
+_KEY_HEAD = Struct(">hh")
+_OFFSET_HEAD = Struct(">hqi")
+_PLAIN_OFFSET_BYTES_MIN = _OFFSET_HEAD.size + 1 + _LONG.size + 1
+"""Head, length of the metadata, timestamp, count of tagged fields."""
+_ONE_BYTE_VARINT_MAX = 0x7F
+_NO_TAGS = b"\x00"
+_TOPIC_ID_TAG = 0
+_TOPIC_ID_TAG_HEAD = b"\x01\x00\x10"
+"""One tagged field: tag 0, sixteen bytes."""
+_UNKNOWN_LEADER_EPOCH = -1
 
 
-def group_tombstone(group_id: str) -> CoordinatorRecord:
-    return CoordinatorRecord(group_key(group_id), None)
+# --- offsets ------------------------------------------------------------------------------------
 
 
 def offset_key(group_id: str, partition: TopicPartition) -> bytes:
     group, topic = group_id.encode(), partition.topic.encode()
     return b"".join(
         (
-            _OFFSET_KEY_HEAD.pack(OFFSET_KEY, len(group)),
+            _KEY_HEAD.pack(OFFSET_KEY, len(group)),
             group,
             _SHORT.pack(len(topic)),
             topic,
@@ -96,27 +67,18 @@ def offset_record(
     group_id: str, partition: TopicPartition, committed: CommittedOffset
 ) -> CoordinatorRecord:
     key = offset_key(group_id, partition)
-    metadata = committed.metadata.encode()
     if committed.expire_timestamp_ms != NO_TIMESTAMP:
-        value = b"".join(
-            (
-                _SHORT.pack(OFFSET_VERSION_WITH_EXPIRY),
-                _LONG.pack(committed.offset),
-                _SHORT.pack(len(metadata)),
-                metadata,
-                _LONG.pack(committed.commit_timestamp_ms),
-                _LONG.pack(committed.expire_timestamp_ms),
-            )
-        )
-        return CoordinatorRecord(key, value)
+        return CoordinatorRecord(key, _offset_with_expiry(committed))
+    metadata = committed.metadata.encode()
+    length = len(metadata) + 1
     has_topic_id = committed.topic_id != NO_TOPIC_ID
     value = b"".join(
         (
-            _OFFSET_HEAD_4.pack(OFFSET_VERSION_WRITTEN, committed.offset, committed.leader_epoch),
-            _unsigned_varint(len(metadata) + 1),
+            _OFFSET_HEAD.pack(OFFSET_VERSION_WRITTEN, committed.offset, committed.leader_epoch),
+            bytes((length,)) if length <= _ONE_BYTE_VARINT_MAX else _uvarint(length),
             metadata,
             _LONG.pack(committed.commit_timestamp_ms),
-            _TOPIC_ID_TAG + committed.topic_id if has_topic_id else b"\x00",
+            _TOPIC_ID_TAG_HEAD + committed.topic_id if has_topic_id else _NO_TAGS,
         )
     )
     return CoordinatorRecord(key, value)
@@ -126,173 +88,136 @@ def offset_tombstone(group_id: str, partition: TopicPartition) -> CoordinatorRec
     return CoordinatorRecord(offset_key(group_id, partition), None)
 
 
-def _string(text: str) -> bytes:
-    data = text.encode()
-    return _SHORT.pack(len(data)) + data
-
-
-def _nullable_string(text: str | None) -> bytes:
-    return b"\xff\xff" if text is None else _string(text)
-
-
-def _bytes(data: bytes) -> bytes:
-    return _INT.pack(len(data)) + data
-
-
-def _unsigned_varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
-
-
-# --- reading ------------------------------------------------------------------------------------
-
-
-def read_group_key(key: bytes) -> str:
-    return _decoded(key, lambda reader: reader.string())
-
-
 def read_offset_key(key: bytes) -> tuple[str, TopicPartition]:
-    """Warm: every commit is replayed."""
     try:
-        topic_at = 4 + _SHORT.unpack_from(key, 2)[0]
-        partition_at = topic_at + 2 + _SHORT.unpack_from(key, topic_at)[0]
-        partition = _INT.unpack_from(key, partition_at)[0]
-        topic = key[topic_at + 2 : partition_at].decode()
-        return key[4:topic_at].decode(), TopicPartition(topic, partition)
+        topic_at = _KEY_HEAD.size + _SHORT.unpack_from(key, 2)[0]
+        partition_at = topic_at + _SHORT.size + _SHORT.unpack_from(key, topic_at)[0]
+        (partition,) = _INT.unpack_from(key, partition_at)
+        topic = key[topic_at + _SHORT.size : partition_at].decode()
+        return key[_KEY_HEAD.size : topic_at].decode(), TopicPartition(topic, partition)
     except (StructError, UnicodeDecodeError) as error:
         raise CorruptRecord(f"the key of an offset record cannot be read: {error}") from error
 
 
 def read_offset(value: bytes) -> CommittedOffset:
-    return _decoded(value, _read_offset_body)
+    maybe = _maybe_read_plain_offset(value)
+    return _read_any_offset(value) if maybe is None else maybe
+
+
+def _maybe_read_plain_offset(value: bytes) -> CommittedOffset | None:
+    """The shape that nearly every record has: as written now, metadata short, no topic id."""
+    if len(value) < _PLAIN_OFFSET_BYTES_MIN:
+        return None
+    version, offset, leader_epoch = _OFFSET_HEAD.unpack_from(value)
+    length = value[_OFFSET_HEAD.size]
+    end = _PLAIN_OFFSET_BYTES_MIN + length - 1
+    is_plain = version == OFFSET_VERSION_WRITTEN and 1 <= length <= _ONE_BYTE_VARINT_MAX
+    if not is_plain or end != len(value) or value[-1] != 0:
+        return None
+    try:
+        metadata = value[_OFFSET_HEAD.size + 1 : end - _LONG.size - 1].decode()
+    except UnicodeDecodeError as error:
+        raise CorruptRecord(f"the metadata of an offset is not text: {error}") from error
+    (timestamp_ms,) = _LONG.unpack_from(value, end - _LONG.size - 1)
+    return CommittedOffset(offset, leader_epoch, metadata, timestamp_ms)
+
+
+def _read_any_offset(value: bytes) -> CommittedOffset:
+    reader = Reader(value)
+    version = _read_version(reader)
+    is_flexible = version >= FLEXIBLE_FROM
+    committed = CommittedOffset(
+        offset=reader.int64(),
+        leader_epoch=reader.int32() if version >= 3 else _UNKNOWN_LEADER_EPOCH,
+        metadata=reader.compact_string() if is_flexible else reader.string(),
+        commit_timestamp_ms=reader.int64(),
+        expire_timestamp_ms=reader.int64() if version == 1 else NO_TIMESTAMP,
+    )
+    topic_id = reader.tagged_fields().get(_TOPIC_ID_TAG) if is_flexible else None
+    return committed if topic_id is None else committed._replace(topic_id=topic_id)
+
+
+def _offset_with_expiry(committed: CommittedOffset) -> bytes:
+    writer = Writer().int16(OFFSET_VERSION_WITH_EXPIRY).int64(committed.offset)
+    writer.string(committed.metadata)
+    writer.int64(committed.commit_timestamp_ms).int64(committed.expire_timestamp_ms)
+    return writer.to_bytes()
+
+
+def _uvarint(value: int) -> bytes:
+    return Writer().uvarint(value).to_bytes()
+
+
+# --- groups -------------------------------------------------------------------------------------
+
+
+def group_key(group_id: str) -> bytes:
+    return Writer().int16(GROUP_KEY).string(group_id).to_bytes()
+
+
+def group_record(group_id: str, group: StoredGroup) -> CoordinatorRecord:
+    writer = Writer().int16(GROUP_VERSION_WRITTEN).string(group.protocol_type)
+    writer.int32(group.generation).string(group.protocol_name).string(group.leader_id)
+    writer.int64(group.state_timestamp_ms).int32(len(group.members))
+    for member in group.members:
+        writer.string(member.member_id).string(member.instance_id)
+        writer.string(member.client_id).string(member.client_host)
+        writer.int32(member.rebalance_timeout_ms).int32(member.session_timeout_ms)
+        writer.binary(member.subscription).binary(member.assignment)
+    return CoordinatorRecord(group_key(group_id), writer.to_bytes())
+
+
+def group_tombstone(group_id: str) -> CoordinatorRecord:
+    return CoordinatorRecord(group_key(group_id), None)
+
+
+def read_group_key(key: bytes) -> str:
+    return Reader(key, position=_SHORT.size).string()
 
 
 def read_group(value: bytes) -> StoredGroup:
-    return _decoded(value, _read_group_body)
-
-
-def _read_offset_body(reader: _Reader) -> CommittedOffset:
-    version = reader.version
-    return CommittedOffset(
-        offset=reader.long(),
-        leader_epoch=reader.integer() if version >= 3 else _UNKNOWN_LEADER_EPOCH,
-        metadata=reader.string(),
-        commit_timestamp_ms=reader.long(),
-        expire_timestamp_ms=reader.long() if version == 1 else NO_TIMESTAMP,
-        topic_id=reader.tags().get(0, NO_TOPIC_ID),
-    )
-
-
-def _read_group_body(reader: _Reader) -> StoredGroup:
+    """Bytes after what is known are left alone: newer brokers add tagged fields (KIP-915)."""
+    reader = Reader(value)
+    version = _read_version(reader)
+    is_flexible = version >= FLEXIBLE_FROM
+    read_string = reader.compact_string if is_flexible else reader.string
+    read_nullable = reader.compact_nullable_string if is_flexible else reader.nullable_string
+    read_array = reader.compact_array if is_flexible else reader.array
     return StoredGroup(
-        protocol_type=reader.string(),
-        generation=reader.integer(),
-        protocol_name=reader.nullable_string(),
-        leader_id=reader.nullable_string(),
-        state_timestamp_ms=reader.long() if reader.version >= 2 else NO_TIMESTAMP,
-        members=tuple(_read_member(reader) for _ in range(reader.count())),
+        protocol_type=read_string(),
+        generation=reader.int32(),
+        protocol_name=read_nullable(),
+        leader_id=read_nullable(),
+        state_timestamp_ms=reader.int64() if version >= 2 else NO_TIMESTAMP,
+        members=tuple(read_array(lambda: _read_member(reader, version))),
     )
 
 
-def _read_member(reader: _Reader) -> StoredMember:
-    version = reader.version
+def _read_member(reader: Reader, version: int) -> StoredMember:
+    is_flexible = version >= FLEXIBLE_FROM
+    read_string = reader.compact_string if is_flexible else reader.string
+    read_nullable = reader.compact_nullable_string if is_flexible else reader.nullable_string
+    read_binary = reader.compact_binary if is_flexible else reader.binary
     member = StoredMember(
-        member_id=reader.string(),
-        instance_id=reader.nullable_string() if version >= 3 else None,
-        client_id=reader.string(),
-        client_host=reader.string(),
-        rebalance_timeout_ms=reader.integer() if version >= 1 else -1,
-        session_timeout_ms=reader.integer(),
-        subscription=reader.data(),
-        assignment=reader.data(),
+        member_id=read_string(),
+        instance_id=read_nullable() if version >= 3 else None,
+        client_id=read_string(),
+        client_host=read_string(),
+        rebalance_timeout_ms=reader.int32() if version >= 1 else -1,
+        session_timeout_ms=reader.int32(),
+        subscription=read_binary(),
+        assignment=read_binary(),
     )
-    reader.tags()
+    if is_flexible:
+        reader.tagged_fields()
     if member.rebalance_timeout_ms < 0:
+        # Before there was a rebalance time-out, the session's served as such.
         return member._replace(rebalance_timeout_ms=member.session_timeout_ms)
     return member
 
 
-def _decoded(data: bytes, read: Callable[[_Reader], _Value]) -> _Value:
-    """Bytes after what is known are left alone: newer brokers add tagged fields (KIP-915)."""
-    try:
-        return read(_Reader(data))
-    except (StructError, UnicodeDecodeError, IndexError) as error:
-        raise CorruptRecord(f"a record of a group cannot be read: {error}") from error
-
-
-class _Reader:
-    """Reads classic and compact fields, as the version that opens the data demands."""
-
-    __slots__ = ("_data", "_is_flexible", "_position", "version")
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        (self.version,) = _SHORT.unpack_from(data, 0)
-        if not 0 <= self.version <= VALUE_VERSION_MAX:
-            raise CorruptRecord(f"a record of a group has the unknown version {self.version}")
-        self._is_flexible = self.version >= FLEXIBLE_FROM
-        self._position = _SHORT.size
-
-    def integer(self) -> int:
-        self._position += _INT.size
-        value: int = _INT.unpack_from(self._data, self._position - _INT.size)[0]
-        return value
-
-    def long(self) -> int:
-        self._position += _LONG.size
-        value: int = _LONG.unpack_from(self._data, self._position - _LONG.size)[0]
-        return value
-
-    def nullable_string(self) -> str | None:
-        length = self._length(_SHORT)
-        return None if length < 0 else self._take(length).decode()
-
-    def string(self) -> str:
-        return self._take(self._length(_SHORT)).decode()
-
-    def data(self) -> bytes:
-        return self._take(self._length(_INT))
-
-    def count(self) -> int:
-        count = self._length(_INT)
-        if not 0 <= count <= len(self._data):
-            raise CorruptRecord(f"a record of a group counts {count} members")
-        return count
-
-    def tags(self) -> dict[int, bytes]:
-        """Tagged fields by tag; there are none before the first flexible version."""
-        if not self._is_flexible:
-            return {}
-        fields = {}
-        for _ in range(self._varint()):
-            tag = self._varint()
-            fields[tag] = self._take(self._varint())
-        return fields
-
-    def _length(self, classic: Struct) -> int:
-        if self._is_flexible:
-            return self._varint() - 1
-        self._position += classic.size
-        length: int = classic.unpack_from(self._data, self._position - classic.size)[0]
-        return length
-
-    def _varint(self) -> int:
-        value = 0
-        for index in range(_VARINT_BYTES_MAX):
-            byte = self._data[self._position]
-            self._position += 1
-            value |= (byte & 0x7F) << 7 * index
-            if byte < 0x80:
-                return value
-        raise CorruptRecord("a record of a group has an endless number")
-
-    def _take(self, length: int) -> bytes:
-        start, end = self._position, self._position + length
-        if length < 0 or end > len(self._data):
-            raise CorruptRecord(f"a record of a group has a field of {length} bytes")
-        self._position = end
-        return self._data[start:end]
+def _read_version(reader: Reader) -> int:
+    version = reader.int16()
+    if not 0 <= version <= VERSION_MAX:
+        raise CorruptRecord(f"a record of a group has the unknown version {version}")
+    return version

@@ -12,7 +12,7 @@ from headrace.model.topic import NO_TOPIC_ID, TopicId
 LEGACY_OFFSET_KEY = 0
 OFFSET_KEY = 1
 GROUP_KEY = 2
-"""The first two bytes of a key say what kind of record it is. Values carry a version of their own."""
+"""The first two bytes of a key: what kind of record it is. Values have a version of their own."""
 
 NO_TIMESTAMP = -1
 
@@ -25,7 +25,7 @@ class CommittedOffset(NamedTuple):
     metadata: str
     commit_timestamp_ms: int
     expire_timestamp_ms: int = NO_TIMESTAMP
-    """Set only by clients which ask for a retention of their own (OffsetCommit before version 5)."""
+    """Set only by old clients that ask for a retention of their own."""
     topic_id: TopicId = NO_TOPIC_ID
 
 

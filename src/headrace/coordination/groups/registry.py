@@ -1,7 +1,7 @@
 """What the kinds of group share: the groups by id, committed offsets, deadlines and settings.
 
-A group id belongs to one group of one kind. An empty group may be replaced by one of the other kind:
-whoever does so writes ``group.tombstones()`` of the old one before the records of the new one.
+A group id belongs to one group of one kind. An empty group may be replaced by one of the other
+kind: whoever does so writes ``group.tombstones()`` of the old one before the records of the new.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Group(Protocol):
         """Raise if an offset must not be taken from this member at this generation or epoch."""
 
     def validate_offset_delete(self) -> None:
-        """Raise if no offset at all may be deleted now; ``is_subscribed_to`` is asked afterwards."""
+        """Raise if no offset at all may be deleted now; ``is_subscribed_to`` is asked next."""
 
     def validate_offset_fetch(self, member_id: str | None, epoch: int) -> None:
         """Raise if the member must not see offsets at this epoch (KIP-848 only)."""

@@ -1,8 +1,8 @@
 """The topics in the subscription of a consumer, which is otherwise opaque to the broker.
 
 Version 0 is a prefix of all later versions, so that is all that is read: int16 version, an array of
-topic names, and whatever follows. Connect, Streams and others put their own bytes into the same place;
-what does not fit is answered with None, never with an error.
+topic names, and whatever follows. Connect, Streams and others put their own bytes into the same
+place; what does not fit is answered with None, never with an error.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ unused are lost, and that is the point: none is ever handed out twice.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from headrace.coordination.metadata.records import ProducerIdsRecord
 from headrace.model.errors import LimitReached
@@ -18,18 +18,10 @@ BLOCK_SIZE = 1_000
 PRODUCER_ID_MAX = 2**63 - 1
 
 
-class ProducerIdBlock(NamedTuple):
-    """The ids from ``first`` up to, but not with, ``end``."""
-
-    first: int
-    end: int
-
-
-def decide_next_block(
-    state: MetadataState, node_id: int
-) -> tuple[ProducerIdBlock, ProducerIdsRecord]:
+def decide_next_block(state: MetadataState, node_id: int) -> tuple[range, ProducerIdsRecord]:
+    """The ids of the next block, and the record that reserves them."""
     first = state.next_producer_id
     if first > PRODUCER_ID_MAX - BLOCK_SIZE:
         raise LimitReached("all producer ids are used up")
-    block = ProducerIdBlock(first, first + BLOCK_SIZE)
-    return block, ProducerIdsRecord(node_id, block.end)
+    ids = range(first, first + BLOCK_SIZE)
+    return ids, ProducerIdsRecord(node_id, ids.stop)

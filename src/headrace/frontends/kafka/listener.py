@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.frontends.kafka.fetch_sessions import FetchSessions
 from headrace.frontends.kafka.session import Session
+from headrace.metrics.registry import ConnectionCounters
 from headrace.model.errors import AddressInUse
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class KafkaListener:
         # All connections receive into this buffer in turn; what is no whole frame moves to the session.
         self.receive_buffer = bytearray(RECEIVE_BUFFER_BYTES)
         self.receive_view = memoryview(self.receive_buffer)
+        self._counters = ConnectionCounters()
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
@@ -61,19 +63,29 @@ class KafkaListener:
             ) from error
         self.port = self._server.sockets[0].getsockname()[1]
         self.advertised = AdvertisedAddress(self.advertised.host, self.port)
+        self._counters = self.broker.metrics.listener(f"kafka://{self.host}:{self.port}")
         self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
 
     def admit(self, session: Session) -> str | None:
         """Count a new connection; the reason if it must be refused."""
+        refusal = self._refusal(session)
+        if refusal is not None:
+            self._counters.refused += 1
+            return refusal
+        count = self.connections_by_host.get(session.peer_host, 0)
+        self.connections_by_host[session.peer_host] = count + 1
+        self.sessions.add(session)
+        self._counters.accepted += 1
+        self._counters.open += 1
+        return None
+
+    def _refusal(self, session: Session) -> str | None:
         config = self.broker.config
         if len(self.sessions) >= config.max_connections:
             return f"max.connections={config.max_connections} reached"
         count = self.connections_by_host.get(session.peer_host, 0)
         if count >= config.max_connections_per_ip:
             return f"max.connections.per.ip={config.max_connections_per_ip} reached"
-        self.connections_by_host[session.peer_host] = count + 1
-        self.sessions.add(session)
-        self.broker.metrics.connections_opened += 1
         return None
 
     def forget(self, session: Session) -> None:
@@ -86,7 +98,7 @@ class KafkaListener:
             self.connections_by_host[session.peer_host] = count
         else:
             del self.connections_by_host[session.peer_host]
-        self.broker.metrics.connections_closed += 1
+        self._counters.open -= 1
 
     def _sweep(self) -> None:
         """Cut off peers that are idle too long or do not read their answers."""
@@ -96,11 +108,11 @@ class KafkaListener:
         for session in list(self.sessions):
             outbox = session.outbox
             if outbox.buffered_bytes and now - outbox.stalled_since > stalled_max:
-                session.cut_off(f"took no byte of its answer for {stalled_max:.0f} s")
+                session.cut_off("stalled", f"took no byte of its answer for {stalled_max:.0f} s")
             elif session.is_trickling(now, stalled_max):
-                session.cut_off(f"a request was not complete after {stalled_max:.0f} s")
+                session.cut_off("stalled", f"a request was not complete after {stalled_max:.0f} s")
             elif now - session.last_active > idle_max and not session.has_pending:
-                session.cut_off("idle longer than connections.max.idle.ms")
+                session.cut_off("idle", "idle longer than connections.max.idle.ms")
         self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
 
     async def stop(self) -> None:

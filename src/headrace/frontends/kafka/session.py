@@ -24,6 +24,7 @@ from headrace.frontends.kafka.routes import Route, route_of
 from headrace.model.errors import HeadraceError
 
 if TYPE_CHECKING:
+    from headrace.metrics.registry import ApiCounters
     from headrace.frontends.kafka.listener import AdvertisedAddress, KafkaListener
 
 log = logging.getLogger(__name__)
@@ -43,10 +44,13 @@ _HEADER_BYTES_MIN = _REQUEST_HEADER.size
 class _Slot:
     """The place of one answer in the queue."""
 
-    __slots__ = ("chunks", "correlation_id", "pending", "route", "started")
+    __slots__ = ("chunks", "correlation_id", "counters", "pending", "route", "started")
 
-    def __init__(self, route: Route, correlation_id: int, pending: Pending | None) -> None:
+    def __init__(
+        self, route: Route, counters: ApiCounters, correlation_id: int, pending: Pending | None
+    ) -> None:
         self.route = route
+        self.counters = counters
         self.correlation_id = correlation_id
         self.pending = pending
         self.chunks: list[Any] | None = None
@@ -62,7 +66,6 @@ class Session(asyncio.BufferedProtocol):
     def __init__(self, listener: KafkaListener) -> None:
         self._listener = listener
         self._broker = listener.broker
-        self._metrics = listener.broker.metrics
         self._loop = asyncio.get_running_loop()
         self.advertised: AdvertisedAddress = listener.advertised
         self.peer_host = "?"
@@ -96,7 +99,7 @@ class Session(asyncio.BufferedProtocol):
         self.outbox = Outbox(self._loop, transport, self._resume)
         refusal = self._listener.admit(self)
         if refusal is not None:
-            self.cut_off(refusal)
+            self.cut_off("refused", refusal)
 
     def get_buffer(self, sizehint: int) -> memoryview | bytearray:
         if self._own is None:
@@ -168,7 +171,7 @@ class Session(asyncio.BufferedProtocol):
             while end - position >= 4:
                 size = _FRAME_SIZE.unpack_from(view, position)[0]
                 if not _HEADER_BYTES_MIN <= size <= self._frame_bytes_max:
-                    self.cut_off(f"frame of {size} bytes (limit {self._frame_bytes_max})")
+                    self.cut_off("too-large", f"frame of {size} bytes (limit {self._frame_bytes_max})")
                     return end
                 frame_end = position + 4 + size
                 if frame_end > end:
@@ -206,7 +209,7 @@ class Session(asyncio.BufferedProtocol):
                     position = skip_tagged_fields(frame, position, tag_count)
             request, _ = route.decode(frame, position)
         except (MalformedMessage, IndexError, UnicodeDecodeError) as error:
-            self.cut_off(f"cannot read {route.name} v{version}: {error}")
+            self.cut_off("malformed", f"cannot read {route.name} v{version}: {error}")
             return
         context = self._contexts.get(api_key << 16 | version) or self._context(route)
         try:
@@ -215,18 +218,18 @@ class Session(asyncio.BufferedProtocol):
             self._fail(route, error)
             return
         if isinstance(response, Pending):
-            slot = _Slot(route, correlation_id, response)
+            slot = _Slot(route, context.counters, correlation_id, response)
             self._slots.append(slot)
             response.attach(lambda answer: self._deliver(slot, answer))
             return
         if response is not None:
             if self._slots:
-                slot = _Slot(route, correlation_id, None)
+                slot = _Slot(route, context.counters, correlation_id, None)
                 slot.chunks = _encode(route, correlation_id, response)
                 self._slots.append(slot)
             else:
                 self._outgoing += _encode(route, correlation_id, response)
-        self._metrics.observe_request(api_key, perf_counter() - started)
+        context.counters.seconds.observe(perf_counter() - started)
 
     def _set_client(self, raw: bytes, length: int) -> None:
         self._client_raw = raw
@@ -241,7 +244,7 @@ class Session(asyncio.BufferedProtocol):
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
         """Unknown key or version: the connection ends, except that ApiVersions names what we have."""
         if api_key != API_VERSIONS_KEY:
-            self.cut_off(f"api key {api_key} version {version} is not served")
+            self.cut_off("unsupported", f"api key {api_key} version {version} is not served")
             return
         route = route_of(API_VERSIONS_KEY, 0)
         assert route is not None
@@ -251,10 +254,10 @@ class Session(asyncio.BufferedProtocol):
     def _fail(self, route: Route, error: Exception) -> None:
         """A handler raised: it has no answer, so the peer must not wait for one."""
         if isinstance(error, HeadraceError):
-            self.cut_off(f"{route.name} v{route.version}: {error.message}")
+            self.cut_off("failed", f"{route.name} v{route.version}: {error.message}")
         else:
             log.error("%s v%d failed", route.name, route.version, exc_info=error)
-            self.cut_off(f"internal error in {route.name}")
+            self.cut_off("failed", f"internal error in {route.name}")
 
     # --- answers --------------------------------------------------------------------------------
 
@@ -264,7 +267,7 @@ class Session(asyncio.BufferedProtocol):
             return
         slot.pending = None
         slot.chunks = [] if response is None else _encode(slot.route, slot.correlation_id, response)
-        self._metrics.observe_request(slot.route.api_key, perf_counter() - slot.started)
+        slot.counters.seconds.observe(perf_counter() - slot.started)
         slots = self._slots
         while slots and slots[0].chunks is not None:
             self._outgoing += slots.popleft().chunks or ()
@@ -314,12 +317,18 @@ class Session(asyncio.BufferedProtocol):
         if not self._paused and not self.closed and not self._transport.is_closing():
             self._transport.resume_reading()
 
-    def cut_off(self, reason: str) -> None:
-        """End the connection because of what the peer did, and say so once."""
+    def cut_off(self, reason: str, detail: str) -> None:
+        """End the connection because of what the peer did, and say so once; ``reason`` is a fixed word."""
         if self.closed:
             return
-        log.warning("connection closed peer=%s:%d reason=%s", self.peer_host, self.peer_port, reason)
-        self._metrics.connections_cut_off += 1
+        log.warning(
+            "connection closed peer=%s:%d reason=%s: %s",
+            self.peer_host,
+            self.peer_port,
+            reason,
+            detail,
+        )
+        self._broker.metrics.count_disconnection(reason)
         self.close()
 
     def close(self) -> None:

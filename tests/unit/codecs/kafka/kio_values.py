@@ -23,7 +23,8 @@ from kio.static.constants import EntityType
 
 INTEGER_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 16, "uint32": 32}
 TEXTS = ("", "a", "topic-1", "größe", "x" * 126, "y" * 127, "日本" * 60, "z" * 300)
-ARRAY_SIZES = (0, 0, 1, 1, 2, 3)
+ARRAY_SIZES = (1, 1, 2, 3)
+LONG_ARRAY_CHANCE = 0.3
 LONG_ARRAY_SIZE = 140
 TIMES_MS = (-1, 0, 1, 1500, 60_000, 2**31 - 1)
 LONG_TIMES_MS = (*TIMES_MS, -(10**12), 10**13)
@@ -41,7 +42,8 @@ def kio_entity(api_key: int, version: int, direction: str) -> Any:
     return next(
         value
         for name, value in vars(module).items()
-        if name.endswith(direction.title()) and getattr(value, "__module__", "") == module.__name__
+        if name.endswith(direction.title())
+        and getattr(value, "__module__", "") == module.__name__
         and value.__type__ is EntityType[direction]
     )
 
@@ -69,7 +71,10 @@ def split_hint(hint: Any) -> tuple[Any, bool, bool]:
 
 
 class KioValues:
-    """Makes messages; `abundance` is the chance that something optional is there."""
+    """Makes messages; `abundance` is the chance that something optional is there.
+
+    At 1 nothing is null or empty, and now and then one array is long enough for a longer prefix.
+    """
 
     def __init__(self, seed: str, abundance: float) -> None:
         self._random = random.Random(seed)
@@ -96,7 +101,7 @@ class KioValues:
     def _array_size(self, is_present: bool) -> int:
         if not is_present:
             return 0
-        if not self._has_long_array and self._random.random() < 0.1:
+        if not self._has_long_array and self._random.random() < LONG_ARRAY_CHANCE:
             self._has_long_array = True
             return LONG_ARRAY_SIZE
         return self._random.choice(ARRAY_SIZES)

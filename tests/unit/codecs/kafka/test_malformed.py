@@ -13,7 +13,7 @@ from headrace.codecs.kafka.errors import MalformedMessage
 
 from .kio_values import KioValues, kio_bytes, kio_entity
 
-TRUNCATIONS_MAX = 400
+TRUNCATED_SIZE_MAX = 1500
 MUTATIONS_PER_VERSION = 60
 BYTES_PER_INPUT_BYTE_MAX = 200
 FIXED_COST_MAX = 64 * 1024
@@ -30,7 +30,7 @@ def sample(api_key: int, version: int, direction: str) -> bytes:
     entity = kio_entity(api_key, version, direction)
     for number in range(20):
         data = kio_bytes(KioValues(f"{api_key} {version} {number}", 1.0).entity(entity))
-        if len(data) < 3000:
+        if len(data) < TRUNCATED_SIZE_MAX:
             return data
     return data
 
@@ -75,8 +75,7 @@ def test_every_truncation_is_refused(api_key: int, direction: str) -> None:
     for version in {first, (first + last) // 2, last}:
         data = sample(api_key, version, direction)
         decode = decoder(api_key, version, direction)
-        step = max(1, len(data) // TRUNCATIONS_MAX)
-        for size in range(0, len(data), step):
+        for size in range(len(data)):
             assert not decodes(decode, data[:size]), f"v{version} cut at {size}"
         assert decodes(decode, data)
 
@@ -124,7 +123,9 @@ def test_hostile_lengths_allocate_in_proportion_to_the_input(api_key: int) -> No
 
 def test_unknown_tagged_fields_are_skipped() -> None:
     # Heartbeat v4: group_id, generation_id, member_id, group_instance_id, then tagged fields.
-    body = b"\x02g" + b"\x00\x00\x00\x07" + b"\x02m" + b"\x00" + b"\x02" + b"\x05\x01x" + b"\x09\x00"
+    body = (
+        b"\x02g" + b"\x00\x00\x00\x07" + b"\x02m" + b"\x00" + b"\x02" + b"\x05\x01x" + b"\x09\x00"
+    )
     request, position = messages.request_decoder(12, 4)(body, 0)
     assert (request.group_id, request.generation_id, request.member_id) == ("g", 7, "m")
     assert position == len(body)

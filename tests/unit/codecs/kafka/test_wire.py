@@ -19,8 +19,16 @@ def test_uvarint_round_trip(value: int) -> None:
 
 @pytest.mark.parametrize(
     ("value", "encoded"),
-    [(0, "00"), (127, "7f"), (128, "8001"), (16383, "ff7f"), (16384, "808001"),
-     (2097151, "ffff7f"), (2097152, "80808001"), (wire.UVARINT_MAX, "ffffffff0f")],
+    [
+        (0, "00"),
+        (127, "7f"),
+        (128, "8001"),
+        (16383, "ff7f"),
+        (16384, "808001"),
+        (2097151, "ffff7f"),
+        (2097152, "80808001"),
+        (wire.UVARINT_MAX, "ffffffff0f"),
+    ],
 )
 def test_uvarint_known_values(value: int, encoded: str) -> None:
     assert wire.encode_uvarint(value) == bytes.fromhex(encoded)

@@ -323,7 +323,15 @@ def decode_request_v9(buffer: Buffer, position: int) -> tuple[ProduceRequest, in
                 partition_data_item.index, length = _unpack_iB(buffer, position)
                 position += 5
                 if length > 127:
-                    length, position = read_uvarint_rest(buffer, position, length)
+                    second = buffer[position]
+                    if second < 128:
+                        length = length & 127 | second << 7
+                        position += 1
+                    elif (third := buffer[position + 1]) < 128:
+                        length = length & 127 | (second & 127) << 7 | third << 14
+                        position += 2
+                    else:
+                        length, position = read_uvarint_rest(buffer, position, length)
                 if length == 0:
                     partition_data_item.records = None
                 else:
@@ -394,7 +402,15 @@ def decode_request_v13(buffer: Buffer, position: int) -> tuple[ProduceRequest, i
                 partition_data_item.index, length = _unpack_iB(buffer, position)
                 position += 5
                 if length > 127:
-                    length, position = read_uvarint_rest(buffer, position, length)
+                    second = buffer[position]
+                    if second < 128:
+                        length = length & 127 | second << 7
+                        position += 1
+                    elif (third := buffer[position + 1]) < 128:
+                        length = length & 127 | (second & 127) << 7 | third << 14
+                        position += 2
+                    else:
+                        length, position = read_uvarint_rest(buffer, position, length)
                 if length == 0:
                     partition_data_item.records = None
                 else:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         TopicProduceData,
     )
     from headrace.frontends.kafka.context import RequestContext
-    from headrace.storage.log_manager import Appended
+    from headrace.storage.log_port import Appended
 
 API_KEY = 0
 VERSIONS = (3, 13)
@@ -64,7 +64,7 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
                     raise unknown
                 appended = _append(partitions, data, acks, context)
             except HeadraceError as error:
-                responses.append(_failed(data.index, error, topic, context))
+                responses.append(_failed(data.index, error))
                 continue
             if appended.commit_number > commit_number:
                 commit_number = appended.commit_number
@@ -119,10 +119,7 @@ def _append(
     )
 
 
-def _failed(
-    index: int, error: HeadraceError, topic: TopicProduceData, context: RequestContext
-) -> PartitionProduceResponse:
-    context.broker.metrics.produce_errors += 1
+def _failed(index: int, error: HeadraceError) -> PartitionProduceResponse:
     record_errors = [
         BatchIndexAndErrorMessage(record, message)
         for record, message in getattr(error, "record_errors", ())
@@ -154,6 +151,7 @@ def _silent(topics: list[TopicProduceResponse], context: RequestContext) -> None
         for response in topic.partition_responses:
             if response.error_code:
                 context.session.cut_off(
+                    "failed-silently",
                     f"produce with acks=0 failed: error {response.error_code}, "
                     f"{response.error_message}"
                 )

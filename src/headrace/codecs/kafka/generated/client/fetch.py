@@ -849,7 +849,15 @@ def decode_response_v12(buffer: Buffer, position: int) -> tuple[FetchResponse, i
                 partitions_item.preferred_read_replica, length = _unpack_iB(buffer, position)
                 position += 5
                 if length > 127:
-                    length, position = read_uvarint_rest(buffer, position, length)
+                    second = buffer[position]
+                    if second < 128:
+                        length = length & 127 | second << 7
+                        position += 1
+                    elif (third := buffer[position + 1]) < 128:
+                        length = length & 127 | (second & 127) << 7 | third << 14
+                        position += 2
+                    else:
+                        length, position = read_uvarint_rest(buffer, position, length)
                 if length == 0:
                     partitions_item.records = None
                 else:
@@ -956,7 +964,15 @@ def decode_response_v13(buffer: Buffer, position: int) -> tuple[FetchResponse, i
                 partitions_item.preferred_read_replica, length = _unpack_iB(buffer, position)
                 position += 5
                 if length > 127:
-                    length, position = read_uvarint_rest(buffer, position, length)
+                    second = buffer[position]
+                    if second < 128:
+                        length = length & 127 | second << 7
+                        position += 1
+                    elif (third := buffer[position + 1]) < 128:
+                        length = length & 127 | (second & 127) << 7 | third << 14
+                        position += 2
+                    else:
+                        length, position = read_uvarint_rest(buffer, position, length)
                 if length == 0:
                     partitions_item.records = None
                 else:
@@ -1063,7 +1079,15 @@ def decode_response_v16(buffer: Buffer, position: int) -> tuple[FetchResponse, i
                 partitions_item.preferred_read_replica, length = _unpack_iB(buffer, position)
                 position += 5
                 if length > 127:
-                    length, position = read_uvarint_rest(buffer, position, length)
+                    second = buffer[position]
+                    if second < 128:
+                        length = length & 127 | second << 7
+                        position += 1
+                    elif (third := buffer[position + 1]) < 128:
+                        length = length & 127 | (second & 127) << 7 | third << 14
+                        position += 2
+                    else:
+                        length, position = read_uvarint_rest(buffer, position, length)
                 if length == 0:
                     partitions_item.records = None
                 else:

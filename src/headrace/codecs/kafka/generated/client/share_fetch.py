@@ -253,7 +253,15 @@ def decode_response_v1(buffer: Buffer, position: int) -> tuple[ShareFetchRespons
                 length = buffer[position]
                 position += 1
                 if length > 127:
-                    length, position = read_uvarint_rest(buffer, position, length)
+                    second = buffer[position]
+                    if second < 128:
+                        length = length & 127 | second << 7
+                        position += 1
+                    elif (third := buffer[position + 1]) < 128:
+                        length = length & 127 | (second & 127) << 7 | third << 14
+                        position += 2
+                    else:
+                        length, position = read_uvarint_rest(buffer, position, length)
                 if length == 0:
                     raise MalformedMessage("records must not be null")
                 else:

@@ -1,0 +1,325 @@
+"""The node's write-ahead log: what makes an append to several partitions one, and fsync affordable.
+
+Each append is one checksummed frame. Two files take turns: while frames go to one, the segments that
+the other one covers are brought to the medium, and then it is overwritten under a new generation
+number. So the size is bounded, and the files keep their blocks. One sync serves every append that
+waits for it (group commit). ``docs/formats`` has the bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from crc32c import crc32c
+
+from headrace.model.errors import DiskFull, HeadraceError, StorageFailure
+from headrace.model.topic import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from headrace.environment.ports import Background, Buffer, Disk, DiskFile
+    from headrace.model.topic import TopicId
+
+FILE_NAMES = ("headrace-write-ahead-0.log", "headrace-write-ahead-1.log")
+"""Plain files beside the partitions' directories: Kafka takes every directory there for a partition."""
+
+_MAGIC = b"HRWAL\x00\x00\x01"
+_FILE_HEAD = struct.Struct(">8sQI")
+_FRAME_HEAD = struct.Struct(">IIQQ")
+_CRC_FROM = 8
+_COUNT = struct.Struct(">I")
+_ENTRY_HEAD = struct.Struct(">BH")
+_ENTRY_REST = struct.Struct(">i16sqI")
+_FRAME_BYTES_MAX = 2**31 - 1
+FRAMES_FROM = 32
+KIND_BATCH = 0
+KIND_TRUNCATE = 1
+
+
+
+class FrameEntry(NamedTuple):
+    """One batch of a frame with the place it goes to; or, without a batch, a cut at that place."""
+
+    partition: TopicPartition
+    topic_id: TopicId
+    base_offset: int
+    batch: Buffer
+    kind: int = KIND_BATCH
+
+
+class Frame(NamedTuple):
+    """One append as it was found in the file."""
+
+    commit_number: int
+    entries: list[FrameEntry]
+
+
+class WriteAheadLog:
+    """Writes frames, syncs them in groups, and says when a commit number is safe."""
+
+    def __init__(
+        self,
+        directory: str,
+        disk: Disk,
+        background: Background,
+        size_bytes_max: int,
+        release: Callable[[int], None],
+        release_now: Callable[[int], None],
+    ) -> None:
+        """``release(n)`` starts flushing the segments that file ``n`` covers and answers by
+        ``released(n)``; ``release_now(n)`` does the same before it returns."""
+        self._paths = [f"{directory}/{name}" for name in FILE_NAMES]
+        self._disk = disk
+        self._background = background
+        self._file_bytes = max(size_bytes_max // 2, 2 * FRAMES_FROM)
+        self._release = release
+        self._release_now = release_now
+        self._files: list[DiskFile | None] = [None, None]
+        self._is_free = [True, True]
+        self._generation = 0
+        self.active = 0
+        self._position = 0
+        self._last_position = 0
+        self._dirty: list[DiskFile] = []
+        self.commit_number = 0
+        self.synced_number = 0
+        self._is_syncing = False
+        self._wanted_number = 0
+        self._waiting: deque[tuple[int, Callable[[BaseException | None], None]]] = deque()
+        self.failure: BaseException | None = None
+        self.on_synced: Callable[[int], None] = lambda number: None
+
+    def start(self, generation: int, commit_number: int) -> None:
+        """Go on after what recovery found; both files are free now."""
+        self._generation = generation
+        self.commit_number = self.synced_number = self._wanted_number = commit_number
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def append(self, entries: Sequence[FrameEntry]) -> int:
+        """Write one frame; its commit number. On failure nothing is left of it."""
+        if self.failure is not None:
+            raise StorageFailure("the write-ahead log failed to sync; restart the broker") from (
+                self.failure
+            )
+        buffers = _frame_buffers(entries)
+        payload_bytes = sum(map(len, buffers))
+        if payload_bytes > _FRAME_BYTES_MAX:
+            raise StorageFailure(f"an append of {payload_bytes} bytes is too large for one frame")
+        file = self._file_for(_FRAME_HEAD.size + payload_bytes)
+        number = self.commit_number + 1
+        head = _frame_head(self._generation, number, buffers, payload_bytes)
+        try:
+            file.write_all_at(self._position, [head, *buffers])
+        except HeadraceError:
+            self._erase(file, self._position)
+            raise
+        self._last_position = self._position
+        self._position += _FRAME_HEAD.size + payload_bytes
+        self.commit_number = number
+        if file not in self._dirty:
+            self._dirty.append(file)
+        return number
+
+    def undo_last(self) -> None:
+        """The segments could not take the last frame: it must not be redone."""
+        file = self._files[self.active]
+        assert file is not None
+        self._erase(file, self._last_position)
+        self._position = self._last_position
+
+    def _erase(self, file: DiskFile, position: int) -> None:
+        """Overwrite a frame's head, so that no reader takes what follows for a frame."""
+        try:
+            if file.size() > position:
+                file.write_at(position, bytes(min(_FRAME_HEAD.size, file.size() - position)))
+        except DiskFull:
+            # The head was not written either: there was no room for it.
+            return
+        except HeadraceError as error:
+            self.failure = error
+            raise
+
+    def _file_for(self, frame_bytes: int) -> DiskFile:
+        file = self._files[self.active]
+        if file is None:
+            return self._begin_file(self.active)
+        if self._position + frame_bytes > self._file_bytes and self._position > FRAMES_FROM:
+            other = 1 - self.active
+            if not self._is_free[other]:
+                self._release_now(other)
+            left = self.active
+            file = self._begin_file(other)
+            self._is_free[left] = False
+            self._release(left)
+        return file
+
+    def _begin_file(self, number: int) -> DiskFile:
+        file = self._files[number]
+        if file is None:
+            file = self._disk.open(self._paths[number], create=True)
+            self._files[number] = file
+        generation = self._generation + 1
+        head = _FILE_HEAD.pack(_MAGIC, generation, crc32c(_MAGIC + generation.to_bytes(8, "big")))
+        file.allocate(self._file_bytes)
+        file.write_at(0, head.ljust(FRAMES_FROM, b"\x00") + bytes(_FRAME_HEAD.size))
+        self._generation = generation
+        self.active = number
+        self._position = FRAMES_FROM
+        return file
+
+    def released(self, number: int) -> None:
+        """All that file ``number`` covers is on the medium: it may be overwritten."""
+        self._is_free[number] = True
+
+    # --- syncing ----------------------------------------------------------------------------------
+
+    def request_sync(self) -> None:
+        """Sync up to the last commit number soon; those that come meanwhile share the next sync."""
+        self._wanted_number = self.commit_number
+        if not self._is_syncing:
+            self._start_sync()
+
+    def _start_sync(self) -> None:
+        self._is_syncing = True
+        files, self._dirty = self._dirty, []
+        number = self.commit_number
+
+        def sync() -> None:
+            for file in files:
+                file.sync()
+
+        self._background.submit(sync, lambda error: self._sync_done(number, error))
+
+    def _sync_done(self, number: int, error: BaseException | None) -> None:
+        self._is_syncing = False
+        if error is not None:
+            # After a failed sync the medium's content is unknown: nothing may be promised any more.
+            self.failure = error
+            waiting, self._waiting = self._waiting, deque()
+            for _, callback in waiting:
+                callback(error)
+            return
+        self.synced_number = number
+        if self._wanted_number > number:
+            self._start_sync()
+        self.on_synced(number)
+        while self._waiting and self._waiting[0][0] <= number:
+            self._waiting.popleft()[1](None)
+
+    def sync_now(self) -> None:
+        """For the stop: everything written is on the medium when this returns."""
+        for file in self._dirty:
+            file.sync()
+        self._dirty = []
+        self.synced_number = self.commit_number
+        self.on_synced(self.synced_number)
+        while self._waiting:
+            self._waiting.popleft()[1](None)
+
+    def when_synced(
+        self, number: int, callback: Callable[[BaseException | None], None]
+    ) -> None:
+        if number <= self.synced_number:
+            callback(None)
+        elif self.failure is not None:
+            callback(self.failure)
+        else:
+            self._waiting.append((number, callback))
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size() for file in self._files if file is not None)
+
+    def close(self) -> None:
+        for file in self._files:
+            if file is not None:
+                file.close()
+        self._files = [None, None]
+
+    def remove_files(self) -> None:
+        """After a clean stop nothing is left to redo."""
+        self.close()
+        for path in self._paths:
+            if self._disk.exists(path):
+                self._disk.remove(path)
+
+
+def _frame_buffers(entries: Sequence[FrameEntry]) -> list[Buffer]:
+    buffers: list[Buffer] = [_COUNT.pack(len(entries))]
+    for entry in entries:
+        topic = entry.partition.topic.encode()
+        buffers.append(
+            _ENTRY_HEAD.pack(entry.kind, len(topic))
+            + topic
+            + _ENTRY_REST.pack(
+                entry.partition.partition, entry.topic_id, entry.base_offset, len(entry.batch)
+            )
+        )
+        buffers.append(entry.batch)
+    return buffers
+
+
+def _frame_head(generation: int, number: int, buffers: list[Buffer], payload_bytes: int) -> bytes:
+    head = _FRAME_HEAD.pack(payload_bytes, 0, generation, number)
+    crc = crc32c(head[_CRC_FROM:])
+    for buffer in buffers:
+        crc = crc32c(buffer, crc)
+    return _FRAME_HEAD.pack(payload_bytes, crc, generation, number)
+
+
+def read_frames(disk: Disk, directory: str) -> tuple[list[Frame], int]:
+    """All whole frames of both files in the order they were written, and the last generation."""
+    found: list[tuple[int, list[Frame]]] = []
+    for name in FILE_NAMES:
+        path = f"{directory}/{name}"
+        if disk.exists(path):
+            data = disk.read_file(path)
+            generation = _generation_of(data)
+            if generation:
+                found.append((generation, list(_frames_in(data, generation))))
+    found.sort(key=lambda pair: pair[0])
+    return [frame for _, frames in found for frame in frames], max((g for g, _ in found), default=0)
+
+
+def _generation_of(data: bytes) -> int:
+    """The generation in a file's head, or 0 if there is no whole head."""
+    if len(data) < FRAMES_FROM:
+        return 0
+    magic, generation, crc = _FILE_HEAD.unpack_from(data)
+    if magic != _MAGIC or crc32c(_MAGIC + int(generation).to_bytes(8, "big")) != crc:
+        return 0
+    return int(generation)
+
+
+def _frames_in(data: bytes, generation: int) -> Iterator[Frame]:
+    position, previous_number = FRAMES_FROM, 0
+    while position + _FRAME_HEAD.size <= len(data):
+        length, crc, frame_generation, number = _FRAME_HEAD.unpack_from(data, position)
+        end = position + _FRAME_HEAD.size + length
+        if frame_generation != generation or end > len(data) or number <= previous_number:
+            return
+        if crc32c(memoryview(data)[position + _CRC_FROM : end]) != crc:
+            return
+        yield Frame(number, _entries_in(data, position + _FRAME_HEAD.size))
+        position, previous_number = end, number
+
+
+def _entries_in(data: bytes, position: int) -> list[FrameEntry]:
+    (count,) = _COUNT.unpack_from(data, position)
+    position += _COUNT.size
+    entries = []
+    for _ in range(count):
+        kind, topic_length = _ENTRY_HEAD.unpack_from(data, position)
+        position += _ENTRY_HEAD.size
+        topic = data[position : position + topic_length].decode()
+        position += topic_length
+        index, topic_id, base_offset, length = _ENTRY_REST.unpack_from(data, position)
+        position += _ENTRY_REST.size
+        batch = data[position : position + length]
+        position += length
+        entries.append(FrameEntry(TopicPartition(topic, index), topic_id, base_offset, batch, kind))
+    return entries

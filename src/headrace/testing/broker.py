@@ -1,0 +1,155 @@
+"""A real broker inside the test process, on a free port over a temporary directory.
+
+    from headrace.testing import Broker
+
+    with Broker() as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+
+It runs in a thread of its own with its own event loop; several can run at once. Leaving the block stops it and
+removes its thread, its sockets and its files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import threading
+from typing import TYPE_CHECKING, TypeVar
+
+import uvloop
+
+from headrace.config.serve import ServeSettings
+from headrace.model.errors import InternalError
+from headrace.server.launcher import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+START_SECONDS_MAX = 30.0
+STOP_SECONDS_MAX = 30.0
+
+DEFAULT_SETTINGS = {
+    # A test that starts one consumer must not wait for a second one.
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+T = TypeVar("T")
+
+
+class Broker:
+    """A broker for tests.
+
+    ``settings`` are broker settings by Kafka's names, for example ``{"num.partitions": "3"}``. With ``directory`` the
+    data stays there after the end, so that a test can start a second broker over it.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, str] | None = None, *, directory: str | None = None
+    ) -> None:
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if directory is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="headrace-")
+            directory = self._temporary.name
+        self.directory = directory
+        self._settings = ServeSettings.resolve(
+            {
+                **DEFAULT_SETTINGS,
+                **(settings or {}),
+                "data": directory,
+                "listen": "kafka://127.0.0.1:0",
+            }
+        )
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._server: Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> Broker:
+        """Start, and return when clients can connect."""
+        self._thread = threading.Thread(target=self._run, name="headrace-broker", daemon=True)
+        self._thread.start()
+        if not self._ready.wait(START_SECONDS_MAX):
+            raise InternalError(f"the broker was not ready after {START_SECONDS_MAX:.0f} s")
+        if self._failure is not None:
+            self._thread.join(STOP_SECONDS_MAX)
+            raise self._failure
+        return self
+
+    def stop(self) -> None:
+        """Stop cleanly; does nothing if it is not running."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        if self._loop is not None and self._stop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._stop.set)
+        thread.join(STOP_SECONDS_MAX)
+        if self._temporary is not None:
+            self._temporary.cleanup()
+        if thread.is_alive():
+            raise InternalError(f"the broker did not stop within {STOP_SECONDS_MAX:.0f} s")
+        if self._failure is not None:
+            raise self._failure
+
+    def __enter__(self) -> Broker:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def port(self) -> int:
+        assert self._server is not None, "the broker is not running"
+        return self._server.port_of("kafka")
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """What clients call ``bootstrap.servers``."""
+        return f"127.0.0.1:{self.port}"
+
+    def create_topic(
+        self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None
+    ) -> str:
+        """Create a topic without any client; returns its name."""
+        self.call(
+            lambda server: server.broker.topic_changes.create(name, partitions, dict(config or {}))
+        )
+        return name
+
+    def call(self, work: Callable[[Server], T]) -> T:
+        """Run ``work`` on the broker's own thread, the only one that may touch its state."""
+        server, loop = self._server, self._loop
+        assert server is not None and loop is not None, "the broker is not running"
+
+        async def run() -> T:
+            return work(server)
+
+        return asyncio.run_coroutine_threadsafe(run(), loop).result(START_SECONDS_MAX)
+
+    def _run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(self._serve())
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        server = Server(self._settings)
+        try:
+            await server.start()
+            self._server = server
+            self._ready.set()
+            await self._stop.wait()
+        finally:
+            await server.stop()
