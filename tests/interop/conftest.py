@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,17 @@ from .registry import CLIENTS, ClientSpec
 from .scenarios import SCENARIOS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from _pytest.mark.structures import ParameterSet
 
 BOOTSTRAP_VARIABLE = "HEADRACE_TEST_BOOTSTRAP"
 INTEROP = "interop"
 ADMIN_CLIENT = "confluent-kafka"
 SPECS = {spec.name: spec for spec in CLIENTS}
+CANNOT_STAMP = {spec.name for spec in CLIENTS if "set-timestamp" in spec.cannot}
+CANNOT_CREATE = {spec.name for spec in CLIENTS if "create-topic" in spec.cannot}
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +59,9 @@ class ClientPool:
         self._started.append(client)
         return client
 
+    def unique_name(self, word: str) -> str:
+        return f"{word}-{uuid.uuid4().hex[:8]}"
+
     def get(self, name: str) -> Client:
         if name not in self._kept:
             self._kept[name] = self.start(name)
@@ -79,10 +87,10 @@ def clients(
     pool.stop()
 
 
-def client_parameter(spec: ClientSpec, *values: object, id: str) -> object:
-    """A test parameter that carries the marker of the tool its client needs."""
-    marks = [getattr(pytest.mark, spec.marker)] if spec.marker else []
-    return pytest.param(*values, id=id, marks=marks)
+def client_parameter(specs: Iterable[ClientSpec], *values: object, id: str) -> ParameterSet:
+    """A test parameter that carries the markers of the tools its clients need."""
+    markers = sorted({spec.marker for spec in specs if spec.marker is not None})
+    return pytest.param(*values, id=id, marks=[getattr(pytest.mark, name) for name in markers])
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

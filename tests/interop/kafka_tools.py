@@ -118,6 +118,13 @@ class RealKafka:
     def bootstrap_servers(self) -> str:
         return f"127.0.0.1:{self._port}"
 
+    def with_directory(self, directory: Path) -> RealKafka:
+        """The same node (same ports) over another directory; only one of them may run."""
+        other = RealKafka(directory, self.settings)
+        other._port, other._controller_port = self._port, self._controller_port
+        directory.mkdir(parents=True, exist_ok=True)
+        return other
+
     def format(self, cluster_id: str | None = None) -> None:
         """Prepare an empty directory, with a given cluster id if one is wanted."""
         self.directory.mkdir(parents=True, exist_ok=True)

@@ -70,7 +70,10 @@ def _java() -> list[str]:
 
 
 def _kafka_python_lacks() -> dict[str, str]:
-    lacks = {"consumer-protocol": CLASSIC_ONLY}
+    lacks = {
+        "consumer-protocol": CLASSIC_ONLY,
+        "fencing-error": "reports a taken instance id in its log only",
+    }
     for codec, module in (("snappy", "snappy"), ("zstd", "zstandard"), ("lz4", "lz4")):
         if importlib.util.find_spec(module) is None:
             lacks[f"codec-{codec}"] = f"needs the Python package {module}, not installed"
@@ -90,6 +93,7 @@ FULL_CLIENTS = (
             "consumer-protocol": CLASSIC_ONLY,
             "cooperative": "has no cooperative assignor",
             "delete-group": "has no call to delete a group",
+            "fencing-error": "joins again for ever when its instance id is taken",
         },
     ),
     ClientSpec(
@@ -100,10 +104,10 @@ FULL_CLIENTS = (
         marker="kcat",
         cannot={
             "admin": NO_ADMIN,
+            "create-topic": NO_ADMIN,
             "consumer-protocol": "its librdkafka 2.0 knows the classic group protocol only",
             "delete-group": NO_ADMIN,
             "explicit-commit": "commits by itself only",
-            "fencing-error": "does not report it before it ends",
             "set-timestamp": "cannot set a record's timestamp",
         },
     ),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .conftest import ADMIN_CLIENT, client_parameter
+from .conftest import ADMIN_CLIENT, CANNOT_CREATE, CANNOT_STAMP, client_parameter
 from .registry import CLIENTS
 from .scenarios import SCENARIOS, ScenarioRun
 
@@ -16,13 +16,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.interop
 
 APPLICABLE = [
-    client_parameter(spec, spec.name, scenario.name, id=f"{spec.name}-{scenario.name}")
+    client_parameter((spec,), spec.name, scenario.name, id=f"{spec.name}-{scenario.name}")
     for spec in CLIENTS
     for scenario in SCENARIOS.values()
     if spec.obstacle(scenario.needs) is None
 ]
-CANNOT_STAMP = {spec.name for spec in CLIENTS if "set-timestamp" in spec.cannot}
-CANNOT_CREATE = {spec.name for spec in CLIENTS if spec.name == "kcat"}
 
 
 @pytest.mark.parametrize(("client_name", "scenario_name"), APPLICABLE)

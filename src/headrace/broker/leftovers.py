@@ -1,7 +1,7 @@
 """Directories that do not fit the metadata, looked for at start.
 
-A crash between the record of a deletion and the deletion itself leaves a topic's directories behind:
-those are finished off. What no record explains is left alone and told.
+A crash between the record of a deletion and the deletion itself leaves a topic's directories
+behind: those are finished off. What no record explains is left alone and told.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class MetadataStore:
         self.state: MetadataState = loader.state
         self.removed: dict[TopicId, str] = loader.removed
         """Topics that the log says are removed: their directories may still be there."""
-        self._take_over(is_empty=contents.next_offset == 0)
+        self._take_over(is_empty=not contents.values)
 
     @property
     def node(self) -> Node:

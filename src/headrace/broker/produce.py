@@ -44,15 +44,14 @@ class Producing:
                 f"min.insync.replicas={log.config.min_insync_replicas}, "
                 f"but {REPLICAS_IN_SYNC} replica is in sync"
             )
-        counters = self._metrics.topic(log.partition.topic)
         try:
             appended = self._append(((log, batch),))[0]
         except HeadraceError:
-            counters.rejected_batches += 1
+            self._metrics.produce_errors += 1
             raise
-        counters.batches_in += 1
-        counters.bytes_in += len(batch)
-        counters.records_in += appended.last_offset - appended.base_offset + 1
+        self._metrics.count_produced(
+            log.partition.topic, len(batch), appended.last_offset - appended.base_offset + 1
+        )
         return appended
 
     def when_durable(

@@ -26,6 +26,7 @@ from headrace.coordination.metadata.topics import (
 from headrace.model.errors import (
     PolicyViolation,
     StorageFailure,
+    TopicDeletionDisabled,
     UnknownTopicId,
 )
 from headrace.model.topic import NO_TOPIC_ID, TopicPartition
@@ -90,12 +91,11 @@ class TopicChanges:
             topic = Topic(state.name, state.id, overrides, config)
             for index, partition in sorted(state.partitions.items()):
                 address = TopicPartition(state.name, index)
-                log = self._logs.get(address) or self._logs.create_log(
-                    address, state.id, config, partition.leader_epoch
-                )
-                topic.partitions.append(
-                    Partition(state.name, state.id, index, log, partition.leader_epoch)
-                )
+                epoch = partition.leader_epoch
+                found = self._logs.get(address)
+                if found is None:
+                    found = self._logs.create_log(address, state.id, config, epoch)
+                topic.partitions.append(Partition(state.name, state.id, index, found, epoch))
             self._topics.add(topic)
 
     def create(self, wish: NewTopic, *, validate_only: bool = False) -> CreatedTopic:
@@ -149,10 +149,15 @@ class TopicChanges:
             raise PolicyViolation(f"topic {name!r} is not wholly on this node and cannot grow")
         if validate_only:
             return
-        self._store.commit(records)
         indexes = range(len(topic.partitions), partition_count)
-        # If a directory cannot be made now, it is at the next start: the record stands.
-        self._topics.grow(topic, self._new_partitions(topic, indexes))
+        try:
+            # Logs first: no record could take a partition back, an empty directory does no harm.
+            partitions = self._new_partitions(topic, indexes)
+            self._store.commit(records)
+        except StorageFailure:
+            self._delete_logs(topic.name, indexes)
+            raise
+        self._topics.grow(topic, partitions)
 
     def delete(self, name: str) -> TopicId:
         """Delete a topic with its records; the id that it had."""
@@ -177,13 +182,12 @@ class TopicChanges:
 
     def _delete(self, state: TopicState) -> TopicId:
         if not self._configurations.broker.delete_topic_enable:
-            raise PolicyViolation("topics cannot be deleted: delete.topic.enable=false")
+            raise TopicDeletionDisabled("delete.topic.enable=false")
         self._store.commit(decide_deletion(state))
         topic = self._topics.get(state.name)
         if topic is not None:
             self._topics.remove(topic)
-            for partition in topic.partitions:
-                self._logs.delete_log(partition.address)
+            self._delete_logs(topic.name, range(len(topic.partitions)))
         return state.id
 
     def _served(self) -> list[TopicState]:
@@ -209,10 +213,18 @@ class TopicChanges:
     def _undo_creation(self, topic: Topic, partition_count: int) -> None:
         """The disk refused a directory: nobody has seen the topic yet, so it never was."""
         self._store.commit(decide_deletion(known_topic(self._store.state, topic.name)))
-        for index in range(partition_count):
-            address = TopicPartition(topic.name, index)
-            if self._logs.get(address) is not None:
+        self._delete_logs(topic.name, range(partition_count))
+
+    def _delete_logs(self, name: str, indexes: range) -> None:
+        """Those that exist. One that cannot be deleted now is deleted at the next start."""
+        for index in indexes:
+            address = TopicPartition(name, index)
+            if self._logs.get(address) is None:
+                continue
+            try:
                 self._logs.delete_log(address)
+            except StorageFailure as error:
+                log.warning("log %s cannot be deleted: %s", address, error.message)
 
     def _settings_changed(self, resource: ConfigResource) -> None:
         if resource.type is ResourceType.TOPIC:

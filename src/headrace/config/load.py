@@ -22,8 +22,9 @@ ENVIRONMENT_PREFIX = "HEADRACE_"
 OWN_PREFIX = "headrace."
 FILE_BYTES_MAX = 2**20
 
-RESERVED_VARIABLES = frozenset({"HEADRACE_BOOTSTRAP", "HEADRACE_CONFIG"})
-"""Read by the command line, not settings."""
+RESERVED_VARIABLES = ("HEADRACE_BOOTSTRAP", "HEADRACE_CONFIG", "HEADRACE_TRACEBACK")
+RESERVED_PREFIX = "HEADRACE_TEST_"
+"""Read by the command line and by tests; not settings."""
 
 # Kubernetes gives every pod variables about each service, HEADRACE_SERVICE_HOST and such for one
 # that is called headrace. They are nobody's settings.
@@ -78,7 +79,7 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The settings among the environment's variables."""
     settings: dict[str, str] = {}
     for variable, value in environment.items():
-        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in RESERVED_VARIABLES:
+        if not variable.startswith(ENVIRONMENT_PREFIX) or _is_reserved(variable):
             continue
         rest = variable.removeprefix(ENVIRONMENT_PREFIX)
         name = rest.lower().replace("_", ".")
@@ -115,6 +116,10 @@ def _text_of(name: str, value: object) -> str:
     if isinstance(value, list) and all(isinstance(item, (int, str)) for item in value):
         return ",".join(str(item) for item in value)
     raise InvalidConfig(f"{name}: expected text, a number, true, false, or a list of texts")
+
+
+def _is_reserved(variable: str) -> bool:
+    return variable in RESERVED_VARIABLES or variable.startswith(RESERVED_PREFIX)
 
 
 def _is_known(name: str) -> bool:

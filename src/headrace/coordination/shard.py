@@ -14,7 +14,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from headrace.model.errors import CoordinatorNotAvailable, HeadraceError, StorageFailure
+from headrace.model.errors import (
+    CoordinatorNotAvailable,
+    HeadraceError,
+    InternalError,
+    StorageFailure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -69,7 +74,7 @@ class ShardPort(Protocol):
     def append(self, records: Sequence[CoordinatorRecord], now_ms: int) -> int:
         """Write all or none; return the commit number to wait for (0: durable now).
 
-        Raises StorageFailure.
+        Raises StorageFailure, or whatever the log has against the batch.
         """
 
     def when_durable(
@@ -118,7 +123,7 @@ class Shard:
         if records:
             try:
                 commit_number = self._port.append(records, now_ms)
-            except StorageFailure as error:
+            except HeadraceError as error:
                 self._refuse(replies, error)
                 return
             self._commit_number = max(self._commit_number, commit_number)
@@ -146,8 +151,11 @@ class Shard:
         self._port.when_durable(awaited, durable)
 
     def _refuse(self, replies: list[tuple[Token, Reply]], cause: BaseException) -> None:
-        """Nothing was decided as far as the callers know: they look for the coordinator again."""
+        """Nothing was decided as far as the callers know. If it was the disk, they may try again;
+        anything else, such as a record that is too large, would only fail again."""
+        is_disk = isinstance(cause, StorageFailure)
+        kind = CoordinatorNotAvailable if is_disk else InternalError
         for token, _ in replies:
-            error = CoordinatorNotAvailable(f"the group log cannot be written: {cause}")
+            error = kind(f"the log of this coordinator cannot be written: {cause}")
             error.__cause__ = cause
             self._port.deliver(token, error)

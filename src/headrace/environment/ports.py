@@ -99,6 +99,9 @@ class Disk(Protocol):
 
     def free_bytes(self, path: str) -> int: ...
 
+    def total_bytes(self, path: str) -> int:
+        """Of the volume that the path is on."""
+
 
 class Background(Protocol):
     """Runs blocking work beside the loop."""

@@ -112,6 +112,8 @@ class RealFile:
 
     def sync(self) -> None:
         with _translated(self.path, "sync"):
+            if self._descriptor < 0:  # the call itself would say ValueError
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             _sync_data(self._descriptor)
 
     def size(self) -> int:
@@ -206,3 +208,8 @@ class RealDisk:
         with _translated(path, "look at"):
             space = os.statvfs(path)
             return space.f_bavail * space.f_frsize
+
+    def total_bytes(self, path: str) -> int:
+        with _translated(path, "look at"):
+            space = os.statvfs(path)
+            return space.f_blocks * space.f_frsize

@@ -51,6 +51,10 @@ class PolicyViolation(HeadraceError):
     """The request is well formed, but the topic's policy forbids it."""
 
 
+class TopicDeletionDisabled(PolicyViolation):
+    """This broker is configured not to delete topics."""
+
+
 class ResourceNotFound(HeadraceError):
     """The named resource does not exist."""
 

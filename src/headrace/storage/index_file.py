@@ -33,6 +33,10 @@ class IndexFile:
         self._written = -1
 
     @property
+    def entry_size(self) -> int:
+        return self._entry_size
+
+    @property
     def count(self) -> int:
         return self.written_count + len(self._tail) // self._entry_size
 
@@ -48,6 +52,7 @@ class IndexFile:
     def start_empty(self) -> None:
         """This index belongs to a new segment: no file is there yet."""
         self._written = 0
+        self._tail.clear()
 
     def push(self, *fields: int) -> None:
         """Add an entry in memory; a full tail goes to the file."""

@@ -50,6 +50,13 @@ _stamp_into = _STAMP.pack_into
 _CLIENT = Origin.CLIENT
 
 
+class SyncJob(NamedTuple):
+    """``work`` may run in a thread; ``done`` follows on the loop."""
+
+    work: Callable[[], None]
+    done: Callable[[BaseException | None], None]
+
+
 class LogState(NamedTuple):
     """What is known of a log's files when it is opened."""
 
@@ -91,14 +98,14 @@ class SegmentedLog:
         self.last_stable_offset = state.last_stable_offset
         self.recovery_point = state.recovery_point
         self.is_deleted = False
+        self._unflushed_since_ms = environment.clock.now_ms()
         self.epochs = LeaderEpochs(environment.disk, f"{directory}/{LEADER_EPOCHS}")
         self._epoch_written = -1
         self.snapshots = ProducerSnapshots(environment, directory, state.snapshot_offsets)
         self.producer_states = ProducerStates(self._load_producers)
         self.configure(config)
-        now_ms = environment.clock.now_ms()
         self.segments = [
-            Segment(environment.files, directory, base, config, now_ms)
+            Segment(environment.files, directory, base, config, self._unflushed_since_ms)
             for base in state.segment_bases
         ]
         self.active = self.segments[-1]
@@ -211,7 +218,7 @@ class SegmentedLog:
         """The second half: the bytes are written, now the log has them."""
         header, base_offset = entry.header, entry.base_offset
         last_offset = base_offset + header[6]
-        if header[2] != self._epoch_written:
+        if self.leader_epoch != self._epoch_written:
             self._begin_epoch(base_offset)
         self.active.note_append(base_offset, last_offset, len(entry.batch), header[8])
         if header[9] >= 0:
@@ -221,6 +228,13 @@ class SegmentedLog:
         return Appended(
             base_offset, last_offset, log_append_time_ms, self.log_start_offset, 0, False
         )
+
+    def redo(self, entry: Admitted) -> None:
+        """Recovery: append a batch that has its offset and epoch already."""
+        self.epochs.assign(entry.header[2], entry.base_offset)
+        self.write_admitted([entry], self.environment.clock.now_ms())
+        self.apply_admitted(entry)
+        self.advance_high_watermark(self.log_end_offset)
 
     def advance_high_watermark(self, offset: int) -> None:
         """Records below ``offset`` are as durable as the topic demands: show them."""
@@ -294,9 +308,13 @@ class SegmentedLog:
                 self._start_or_load_empty(segment)
             else:
                 segment.load(self.log_end_offset)
-            segment.jitter_ms = self._jitter_ms(segment.base_offset)
-            segment.set_limits(self.config)
+            self.prepare_active()
         return segment
+
+    def prepare_active(self) -> None:
+        """Work out when the active segment is full or old enough to be closed."""
+        self.active.jitter_ms = self._jitter_ms(self.active.base_offset)
+        self.active.set_limits(self.config)
 
     def _start_or_load_empty(self, segment: Segment) -> None:
         if self.environment.disk.exists(segment.path):
@@ -341,12 +359,30 @@ class SegmentedLog:
 
     def _sync_in_background(self, segment: Segment, end_offset: int) -> None:
         """Bring a closed segment to the medium; then recovery need not look at it again."""
-        handles = [handle for handle in segment.handles()[:3] if not handle.creates]
+        job = self._sync_job([segment], end_offset)
+        self.environment.background.submit(job.work, job.done)
+
+    def sync_job(self) -> SyncJob:
+        """As ``flush``, in two parts: one that blocks and touches files only, and what follows."""
+        unsynced = self.segments[self.segment_number(self.recovery_point) :]
+        for segment in unsynced:
+            segment.load()
+            segment.write_indexes()
+        return self._sync_job(unsynced, self.log_end_offset)
+
+    def _sync_job(self, segments: Sequence[Segment], end_offset: int) -> SyncJob:
+        handles = [
+            handle
+            for segment in segments
+            for handle in segment.handles()
+            if not handle.creates and self.environment.disk.exists(handle.path)
+        ]
         for handle in handles:
             handle.pin()
         files = [handle.open() for handle in handles]
+        start_offset = segments[0].base_offset if segments else end_offset
 
-        def sync() -> None:
+        def work() -> None:
             for file in files:
                 file.sync()
 
@@ -354,10 +390,10 @@ class SegmentedLog:
             for handle in handles:
                 handle.release()
             # In order: a segment whose sync failed keeps the point before it, until ``flush``.
-            if error is None and not self.is_deleted and self.recovery_point >= segment.base_offset:
+            if error is None and not self.is_deleted and self.recovery_point >= start_offset:
                 self._set_recovery_point(end_offset)
 
-        self.environment.background.submit(sync, done)
+        return SyncJob(work, done)
 
     def _set_recovery_point(self, offset: int) -> None:
         self.recovery_point = max(self.recovery_point, min(offset, self.log_end_offset))
@@ -510,6 +546,18 @@ class SegmentedLog:
             )
             self.flush()
         self.close_files()
+
+    def is_flush_due(self, now_ms: int) -> bool:
+        """Whether the oldest record that is not on the medium has waited for ``flush.ms``."""
+        if self.recovery_point >= self.log_end_offset:
+            self._unflushed_since_ms = now_ms
+            return False
+        return now_ms - self._unflushed_since_ms >= self.config.flush_ms
+
+    def retire_files(self) -> None:
+        """The log is about to be deleted: close each file as soon as no reader holds it."""
+        for segment in self.segments:
+            segment.retire()
 
     def close_files(self) -> None:
         for segment in self.segments:

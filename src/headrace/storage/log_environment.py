@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.environment.ports import Background, Clock, Disk
+    from headrace.storage.log import SegmentedLog
     from headrace.storage.open_files import OpenFiles
 
 
@@ -23,6 +24,8 @@ class LogEnvironment:
     producer_expiration_ms: int
     log_start_moved: Callable[[], None]
     """Tells the manager to write down a new log start, so that it never goes back."""
+    truncating: Callable[[SegmentedLog, int], None]
+    """Tells the manager that a log is about to be cut, before it is."""
 
     @property
     def disk(self) -> Disk:

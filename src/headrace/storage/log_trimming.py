@@ -97,6 +97,7 @@ def truncate_to(log: SegmentedLog, offset: int) -> None:
     if offset >= log.log_end_offset:
         return
     log.load_active()
+    log.environment.truncating(log, offset)
     kept = [segment for segment in log.segments if segment.base_offset < offset]
     gone = [segment for segment in log.segments if segment.base_offset >= offset]
     log.segments = kept

@@ -1,7 +1,7 @@
 """``meta.properties``: whose directory this is, as Kafka 4 writes it.
 
-The identifiers are those of the cluster, the node and the directory. They are written once and never
-change; a directory that Kafka formatted keeps the ones it has.
+The identifiers are those of the cluster, the node and the directory. They are written once and
+never change; a directory that Kafka formatted keeps the ones it has.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def write_meta_properties(disk: Disk, directory: str, properties: MetaProperties
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Java's properties, as far as these files use them: no continuation lines, no unicode escapes."""
+    """Java's properties as these files use them: no continuation lines, no unicode escapes."""
     values: dict[str, str] = {}
     for line in text.splitlines():
         stripped = line.strip()

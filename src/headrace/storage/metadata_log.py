@@ -1,8 +1,8 @@
 """The metadata log: one change, one batch; written at once, synced beside the loop.
 
 A change is one batch so that a crash leaves all of it or nothing. Syncs are shared: whatever was
-written while one runs is covered by the next. When the files have grown past a limit, the whole state
-is written as a snapshot and the files before it go.
+written while one runs is covered by the next. When the files have grown past a limit, the whole
+state is written as a snapshot and the files before it go.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Read a metadata log at start-up: the newest whole snapshot, then every batch behind it.
 
-Nothing is served that a checksum does not vouch for. The end of the last file may be torn by a crash:
-it is cut off, kept beside the file, and said. Damage anywhere else is not ours to mend.
+Nothing is served that a checksum does not vouch for. The end of the last file may be torn by a
+crash: it is cut off, kept beside the file, and said. Damage anywhere else is not ours to mend.
 """
 
 from __future__ import annotations

@@ -302,9 +302,10 @@ class Segment:
         self._recent_positions = array("q")
         self.bytes_since_index = 0
         self.first_timestamp_ms = None
-        self._find_max_timestamp()
+        self.find_max_timestamp()
 
-    def _find_max_timestamp(self) -> None:
+    def find_max_timestamp(self) -> None:
+        """The greatest timestamp: the time index has it, or a batch behind its last entry."""
         self.max_timestamp_ms, self.max_timestamp_offset = self.time_index.last()
         if not self.size_bytes:
             return

@@ -27,6 +27,10 @@ class TimeIndex(IndexFile):
         super().__init__(handle, base_offset, ENTRY)
         self._last: tuple[int, int] | None = None
 
+    def forget(self) -> None:
+        """The file was replaced: what was read of it no longer holds."""
+        self._last = None
+
     def maybe_append(self, timestamp_ms: int, offset: int) -> None:
         """Enter the timestamp if it is greater than all before."""
         last = self._last or self.last()

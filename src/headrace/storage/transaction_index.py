@@ -48,6 +48,10 @@ class TransactionIndex:
             ]
         return self._entries
 
+    def forget(self) -> None:
+        """The file was replaced: what was read of it no longer holds."""
+        self._entries = None
+
     def append(self, aborted: AbortedTransaction) -> None:
         entries = self.entries
         self.handle.creates = True

@@ -28,26 +28,24 @@ FILE_NAMES = ("headrace-write-ahead-0.log", "headrace-write-ahead-1.log")
 
 _MAGIC = b"HRWAL\x00\x00\x01"
 _FILE_HEAD = struct.Struct(">8sQI")
+_FILE_CRC_COVERS = 16
 _FRAME_HEAD = struct.Struct(">IIQQ")
 _CRC_FROM = 8
 _COUNT = struct.Struct(">I")
-_ENTRY_HEAD = struct.Struct(">BH")
+_ENTRY_HEAD = struct.Struct(">H")
 _ENTRY_REST = struct.Struct(">i16sqI")
 _FRAME_BYTES_MAX = 2**31 - 1
 FRAMES_FROM = 32
-KIND_BATCH = 0
-KIND_TRUNCATE = 1
 
 
 
 class FrameEntry(NamedTuple):
-    """One batch of a frame with the place it goes to; or, without a batch, a cut at that place."""
+    """One batch of a frame with the place it goes to."""
 
     partition: TopicPartition
     topic_id: TopicId
     base_offset: int
     batch: Buffer
-    kind: int = KIND_BATCH
 
 
 class Frame(NamedTuple):
@@ -66,11 +64,11 @@ class WriteAheadLog:
         disk: Disk,
         background: Background,
         size_bytes_max: int,
-        release: Callable[[int], None],
+        release: Callable[[int, int], None],
         release_now: Callable[[int], None],
     ) -> None:
-        """``release(n)`` starts flushing the segments that file ``n`` covers and answers by
-        ``released(n)``; ``release_now(n)`` does the same before it returns."""
+        """``release(n, generation)`` starts flushing the segments that file ``n`` covers and
+        answers by ``released``; ``release_now(n)`` does it before it returns."""
         self._paths = [f"{directory}/{name}" for name in FILE_NAMES]
         self._disk = disk
         self._background = background
@@ -80,6 +78,7 @@ class WriteAheadLog:
         self._files: list[DiskFile | None] = [None, None]
         self._is_free = [True, True]
         self._generation = 0
+        self._generations = [0, 0]
         self.active = 0
         self._position = 0
         self._last_position = 0
@@ -130,6 +129,7 @@ class WriteAheadLog:
         assert file is not None
         self._erase(file, self._last_position)
         self._position = self._last_position
+        self.commit_number -= 1
 
     def _erase(self, file: DiskFile, position: int) -> None:
         """Overwrite a frame's head, so that no reader takes what follows for a frame."""
@@ -153,8 +153,7 @@ class WriteAheadLog:
                 self._release_now(other)
             left = self.active
             file = self._begin_file(other)
-            self._is_free[left] = False
-            self._release(left)
+            self._release(left, self._generations[left])
         return file
 
     def _begin_file(self, number: int) -> DiskFile:
@@ -163,17 +162,30 @@ class WriteAheadLog:
             file = self._disk.open(self._paths[number], create=True)
             self._files[number] = file
         generation = self._generation + 1
-        head = _FILE_HEAD.pack(_MAGIC, generation, crc32c(_MAGIC + generation.to_bytes(8, "big")))
+        crc = crc32c(_FILE_HEAD.pack(_MAGIC, generation, 0)[:_FILE_CRC_COVERS])
+        head = _FILE_HEAD.pack(_MAGIC, generation, crc)
         file.allocate(self._file_bytes)
         file.write_at(0, head.ljust(FRAMES_FROM, b"\x00") + bytes(_FRAME_HEAD.size))
-        self._generation = generation
+        self._generation = self._generations[number] = generation
+        self._is_free[number] = False
         self.active = number
         self._position = FRAMES_FROM
         return file
 
-    def released(self, number: int) -> None:
-        """All that file ``number`` covers is on the medium: it may be overwritten."""
-        self._is_free[number] = True
+    def restart(self) -> None:
+        """All that any frame covers is on the medium: forget every frame."""
+        for number, file in enumerate(self._files):
+            if file is not None:
+                file.write_at(0, bytes(FRAMES_FROM))
+                file.sync()
+                self._is_free[number] = True
+        if self._files[self.active] is not None:
+            self._begin_file(self.active)
+
+    def released(self, number: int, generation: int) -> None:
+        """All that this generation of file ``number`` covers is on the medium."""
+        if self._generations[number] == generation:
+            self._is_free[number] = True
 
     # --- syncing ----------------------------------------------------------------------------------
 
@@ -253,7 +265,7 @@ def _frame_buffers(entries: Sequence[FrameEntry]) -> list[Buffer]:
     for entry in entries:
         topic = entry.partition.topic.encode()
         buffers.append(
-            _ENTRY_HEAD.pack(entry.kind, len(topic))
+            _ENTRY_HEAD.pack(len(topic))
             + topic
             + _ENTRY_REST.pack(
                 entry.partition.partition, entry.topic_id, entry.base_offset, len(entry.batch)
@@ -271,49 +283,59 @@ def _frame_head(generation: int, number: int, buffers: list[Buffer], payload_byt
     return _FRAME_HEAD.pack(payload_bytes, crc, generation, number)
 
 
-def read_frames(disk: Disk, directory: str) -> tuple[list[Frame], int]:
+def read_frames(disk: Disk, directory: str) -> tuple[Iterator[Frame], int]:
     """All whole frames of both files in the order they were written, and the last generation."""
-    found: list[tuple[int, list[Frame]]] = []
+    found: list[tuple[int, str]] = []
     for name in FILE_NAMES:
         path = f"{directory}/{name}"
         if disk.exists(path):
-            data = disk.read_file(path)
-            generation = _generation_of(data)
+            generation = _generation_of(disk, path)
             if generation:
-                found.append((generation, list(_frames_in(data, generation))))
-    found.sort(key=lambda pair: pair[0])
-    return [frame for _, frames in found for frame in frames], max((g for g, _ in found), default=0)
+                found.append((generation, path))
+    found.sort()
+    frames = (frame for generation, path in found for frame in _frames_in(disk, path, generation))
+    return frames, found[-1][0] if found else 0
 
 
-def _generation_of(data: bytes) -> int:
+def _generation_of(disk: Disk, path: str) -> int:
     """The generation in a file's head, or 0 if there is no whole head."""
-    if len(data) < FRAMES_FROM:
+    file = disk.open(path)
+    head = file.read_at(0, FRAMES_FROM)
+    file.close()
+    if len(head) < FRAMES_FROM:
         return 0
-    magic, generation, crc = _FILE_HEAD.unpack_from(data)
-    if magic != _MAGIC or crc32c(_MAGIC + int(generation).to_bytes(8, "big")) != crc:
+    magic, generation, crc = _FILE_HEAD.unpack_from(head)
+    if magic != _MAGIC or crc32c(head[:_FILE_CRC_COVERS]) != crc:
         return 0
     return int(generation)
 
 
-def _frames_in(data: bytes, generation: int) -> Iterator[Frame]:
+def _frames_in(disk: Disk, path: str, generation: int) -> Iterator[Frame]:
+    """The frames of one file up to the first that is torn, or left from an earlier generation."""
+    file = disk.open(path)
     position, previous_number = FRAMES_FROM, 0
-    while position + _FRAME_HEAD.size <= len(data):
-        length, crc, frame_generation, number = _FRAME_HEAD.unpack_from(data, position)
-        end = position + _FRAME_HEAD.size + length
-        if frame_generation != generation or end > len(data) or number <= previous_number:
-            return
-        if crc32c(memoryview(data)[position + _CRC_FROM : end]) != crc:
-            return
-        yield Frame(number, _entries_in(data, position + _FRAME_HEAD.size))
-        position, previous_number = end, number
+    while True:
+        head = file.read_at(position, _FRAME_HEAD.size)
+        if len(head) < _FRAME_HEAD.size:
+            break
+        length, crc, frame_generation, number = _FRAME_HEAD.unpack(head)
+        if frame_generation != generation or number <= previous_number:
+            break
+        position += _FRAME_HEAD.size
+        payload = file.read_at(position, length)
+        if len(payload) < length or crc32c(payload, crc32c(head[_CRC_FROM:])) != crc:
+            break
+        yield Frame(number, _entries_in(payload))
+        position, previous_number = position + length, number
+    file.close()
 
 
-def _entries_in(data: bytes, position: int) -> list[FrameEntry]:
-    (count,) = _COUNT.unpack_from(data, position)
-    position += _COUNT.size
+def _entries_in(data: bytes) -> list[FrameEntry]:
+    (count,) = _COUNT.unpack_from(data)
+    position = _COUNT.size
     entries = []
     for _ in range(count):
-        kind, topic_length = _ENTRY_HEAD.unpack_from(data, position)
+        (topic_length,) = _ENTRY_HEAD.unpack_from(data, position)
         position += _ENTRY_HEAD.size
         topic = data[position : position + topic_length].decode()
         position += topic_length
@@ -321,5 +343,5 @@ def _entries_in(data: bytes, position: int) -> list[FrameEntry]:
         position += _ENTRY_REST.size
         batch = data[position : position + length]
         position += length
-        entries.append(FrameEntry(TopicPartition(topic, index), topic_id, base_offset, batch, kind))
+        entries.append(FrameEntry(TopicPartition(topic, index), topic_id, base_offset, batch))
     return entries

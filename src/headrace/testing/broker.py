@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import uvloop
 
 from headrace.config.serve import ServeSettings
+from headrace.coordination.metadata.topics import NewTopic
 from headrace.model.errors import InternalError
 from headrace.server.launcher import Server
 
@@ -119,7 +120,9 @@ class Broker:
     ) -> str:
         """Create a topic without any client; returns its name."""
         self.call(
-            lambda server: server.broker.topic_changes.create(name, partitions, dict(config or {}))
+            lambda server: server.broker.topic_changes.create(
+                NewTopic(name, partitions, 1, dict(config or {}))
+            )
         )
         return name
 

@@ -1,7 +1,7 @@
 """A disk in memory that fails, fills up, rots, and loses power, all by a seed.
 
-What was written but not synced may be kept, lost or torn by ``crash`` (the machine loses power), and
-survives ``kill`` (the process dies, its page cache does not). Operations are counted, so that
+What was written but not synced may be kept, lost or torn by ``crash`` (the machine loses power),
+and survives ``kill`` (the process dies, its page cache does not). Operations are counted, so that
 a workload can be run again and again with the crash at each of its operations in turn.
 """
 
@@ -17,6 +17,7 @@ from headrace.testing.simulated_medium import (
     FileNode,
     Journal,
     Node,
+    all_nodes,
     nodes_below,
 )
 
@@ -132,9 +133,8 @@ class FaultyDisk:
         self._chance = Random(seed)
         self._clock = clock
         self._unit_bytes = unit_bytes
-        self._entries_in_order = entries_in_order
         self._root = DirectoryNode()
-        self._journal = Journal()
+        self._journal = Journal(in_order=entries_in_order)
         self._crash_at: int | None = None
         self._is_down = False
         self._failures_by_operation: dict[int, StorageFailure] = {}
@@ -165,10 +165,10 @@ class FaultyDisk:
 
     def crash(self) -> None:
         """The power goes and comes back: only what the medium has is there."""
-        for node in self._all_nodes():
+        self._journal.lose_power(self._chance)
+        for node in all_nodes(self._root):
             if isinstance(node, FileNode):
                 node.lose_power(self._chance, self._unit_bytes)
-        self._journal.lose_power(self._chance, self._entries_in_order)
         for node in nodes_below(self._root, durable=True):
             if isinstance(node, DirectoryNode):
                 node.cached = dict(node.durable)
@@ -277,6 +277,10 @@ class FaultyDisk:
         self._directory(path)
         return self.room()
 
+    def total_bytes(self, path: str) -> int:
+        self._directory(path)
+        return FREE_BYTES_UNLIMITED
+
     # --- for the files of this disk -------------------------------------------------------------
 
     def change(
@@ -344,11 +348,6 @@ class FaultyDisk:
         planned = self._failures_by_kind.get(kind)
         return planned.pop(0) if planned else None
 
-    def _all_nodes(self) -> list[Node]:
-        """Nodes that have a name, or had one when power was last safe."""
-        named = nodes_below(self._root) + nodes_below(self._root, durable=True)
-        return list(dict.fromkeys(named))
-
     def _find(self, path: str) -> Node | None:
         node: Node | None = self._root
         for name in _names(path):
@@ -382,6 +381,10 @@ class FaultyDisk:
     def _link(self, kind: str, path: str, node: Node | None) -> None:
         directory, name = self._parent(path)
         self.change(kind, path, lambda: self._journal.apply((directory, name, node)))
+
+
+def _names(path: str) -> list[str]:
+    return [name for name in path.split("/") if name not in ("", ".")]
 
 
 def crash_everywhere(

@@ -96,9 +96,14 @@ JournalEntry = tuple[EntryChange, ...]
 
 
 class Journal:
-    """Changes of directory entries on their way to the medium; one entry is atomic."""
+    """Changes of directory entries on their way to the medium; one entry is atomic.
 
-    def __init__(self) -> None:
+    ``in_order`` is a journalling file system: changes become durable in the order they were made.
+    Without it they become durable in any order, which is all that POSIX promises.
+    """
+
+    def __init__(self, *, in_order: bool = True) -> None:
+        self._in_order = in_order
         self._waiting: list[JournalEntry] = []
 
     def apply(self, *changes: EntryChange) -> None:
@@ -108,17 +113,22 @@ class Journal:
         self._waiting.append(changes)
 
     def sync(self, directory: DirectoryNode) -> None:
-        """Make durable what touches ``directory`` and, as a journal does, all that came before."""
-        last = -1
-        for index, entry in enumerate(self._waiting):
-            if any(touched is directory for touched, _, _ in entry):
-                last = index
-        self._commit(self._waiting[: last + 1])
-        del self._waiting[: last + 1]
+        """Make durable what touches ``directory``, and what must come before that."""
+        chosen: set[int] = set()
+        names: set[tuple[DirectoryNode, str]] = set()
+        for index in reversed(range(len(self._waiting))):
+            entry = self._waiting[index]
+            entry_names = {(touched, name) for touched, name, _ in entry}
+            touches = any(touched is directory for touched, _ in entry_names)
+            if touches or names & entry_names or (self._in_order and chosen):
+                chosen.add(index)
+                names |= entry_names
+        self._commit([self._waiting[index] for index in sorted(chosen)])
+        self._waiting = [entry for index, entry in enumerate(self._waiting) if index not in chosen]
 
-    def lose_power(self, chance: Random, in_order: bool) -> None:
-        """A journal keeps a prefix; a file system without one keeps any of the changes."""
-        if in_order:
+    def lose_power(self, chance: Random) -> None:
+        """Of what waits, keep a prefix (in order) or any part."""
+        if self._in_order:
             kept = self._waiting[: chance.randint(0, len(self._waiting))]
         else:
             kept = [entry for entry in self._waiting if chance.random() < 0.5]
@@ -139,6 +149,20 @@ def nodes_below(directory: DirectoryNode, *, durable: bool = False) -> list[Node
         if isinstance(node, DirectoryNode):
             found.extend((node.durable if durable else node.cached).values())
     return found
+
+
+def all_nodes(root: DirectoryNode) -> list[Node]:
+    """Nodes that have a name now, or that get one back when the power fails."""
+    found: dict[Node, None] = {root: None}
+    waiting: list[Node] = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, DirectoryNode):
+            for below in (*node.cached.values(), *node.durable.values()):
+                if below not in found:
+                    found[below] = None
+                    waiting.append(below)
+    return list(found)
 
 
 def _set(entries: dict[str, Node], name: str, node: Node | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,10 +14,12 @@ from headrace.config.broker import (
     raise_if_invalid_broker_config,
     raise_if_not_dynamic,
 )
-from headrace.config.option import Kind
 from headrace.model.errors import InvalidConfig
 
 from . import kafka_defaults
+
+if TYPE_CHECKING:
+    from headrace.config.option import Kind
 
 
 @pytest.mark.parametrize(("name", "kind", "default"), kafka_defaults.BROKER)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import TYPE_CHECKING
 
 import pytest
 
 from headrace.config.broker import BROKER_OPTIONS, BrokerConfig
-from headrace.config.option import Kind
 from headrace.config.topic import (
     TOPIC_OPTIONS,
     TopicConfig,
@@ -17,6 +17,9 @@ from headrace.config.topic import (
 from headrace.model.errors import InvalidConfig
 
 from . import kafka_defaults
+
+if TYPE_CHECKING:
+    from headrace.config.option import Kind
 
 BROKER = BrokerConfig.resolve()
 HOUR_MS = 3_600_000
@@ -97,7 +100,7 @@ def test_durability_comes_from_topic_or_broker() -> None:
     [
         ("retention.ms", "-2", "retention.ms=-2: expected a whole number of milliseconds >= -1"),
         ("retentions.ms", "1", "unknown topic option 'retentions.ms'; did you mean retention.ms?"),
-        ("segment.bytes", "1000", "segment.bytes=1000: expected a whole number of bytes >= 1048576"),
+        ("segment.bytes", "9", "segment.bytes=9: expected a whole number of bytes >= 1048576"),
         ("storage", "tape", "storage=tape: expected one of disk, memory"),
         ("cleanup.policy", "burn", "cleanup.policy=burn: expected a comma-separated list of "
          "compact, delete"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.coordination.groups.classic_group import ClassicGroup
 from headrace.coordination.groups.classic_join import Joins
 from headrace.coordination.groups.classic_leave import Leaves
-from headrace.coordination.groups.classic_rebalance import Rebalances
+from headrace.coordination.groups.classic_rebalance import Rebalances, answer_waiting
 from headrace.coordination.groups.classic_sync import Syncs
 from headrace.coordination.groups.commands import (
     DescribeGroup,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from headrace.coordination.groups.registry import GroupRegistry
     from headrace.coordination.shard import Token
+    from headrace.model.errors import HeadraceError
 
 
 class ClassicGroups:
@@ -63,6 +64,15 @@ class ClassicGroups:
             if len(group.members) > self._registry.settings.classic_size_max:
                 # Nobody has joined yet, so this answers nobody and writes nothing.
                 self._rebalances.prepare(group, now_ms, Decision([], []))
+
+    def unload(self, reason: HeadraceError) -> Decision:
+        """The shard ends: whoever waits is sent away."""
+        decision = Decision([], [])
+        for group in self._registry.groups.values():
+            if isinstance(group, ClassicGroup):
+                for member in group.members.values():
+                    answer_waiting(group, member, reason, decision)
+        return decision
 
     def _describe(self, command: DescribeGroup, token: Token, now_ms: int) -> Decision:
         group = self._registry.groups.get(command.group_id)

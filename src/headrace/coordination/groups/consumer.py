@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 PATTERN_REFRESH_INTERVAL_MS_MIN = 1_000
 """While topics come and go, the patterns of a group are matched again at most this often."""
 
+FENCE_RETRY_INTERVAL_MS = 1_000
+"""If the log cannot be written when a member is to be fenced, that is tried again after this."""
+
 _NOTHING_NEW = (None, NO_REBALANCE_TIMEOUT, None, None, None, None)
 """The fields of ConsumerHeartbeat from ``rack_id`` to ``owned``, the fourth to the ninth."""
 
@@ -188,7 +191,6 @@ class ConsumerGroups:
             raise UnreleasedInstance(
                 f"instance {command.instance_id!r} belongs to member {static.member_id!r}"
             )
-        self._cancel_deadlines(draft.group_id, static.member_id)
         return draft.rename(static, member_id)
 
     def _update_epoch(
@@ -256,9 +258,11 @@ class ConsumerGroups:
         draft.remove(member_id)
         draft.resolve_patterns(now_ms, refresh=False)
         draft.bump_epoch(draft.current_metadata_hash())
-        self._cancel_deadlines(draft.group_id, member_id)
 
     # --- deadlines ------------------------------------------------------------------------------
+    #
+    # A deadline is never cancelled: the decision that would do so may fail to be written. When it is
+    # due it looks whether it still matters.
 
     def _extend_session(self, group_id: str, member_id: str, now_ms: int) -> None:
         self._registry.deadlines.set(
@@ -269,24 +273,22 @@ class ConsumerGroups:
 
     def _watch_revocation(self, group_id: str, member: Member, now_ms: int) -> None:
         """Who gives nothing up within its rebalance time-out is fenced: others wait for it."""
-        key = ("consumer rebalance", group_id, member.member_id)
-        if member.state is not MemberState.UNREVOKED_PARTITIONS:
-            self._registry.deadlines.cancel(key)
-            return
-        self._registry.deadlines.set(
-            key,
-            now_ms + max(0, member.rebalance_timeout_ms),
-            partial(self._revocation_overdue, group_id, member.member_id, member.epoch),
-        )
-
-    def _cancel_deadlines(self, group_id: str, member_id: str) -> None:
-        for kind in ("consumer session", "consumer rebalance"):
-            self._registry.deadlines.cancel((kind, group_id, member_id))
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            self._registry.deadlines.set(
+                ("consumer rebalance", group_id, member.member_id),
+                now_ms + max(0, member.rebalance_timeout_ms),
+                partial(self._revocation_overdue, group_id, member.member_id, member.epoch),
+            )
 
     def _session_ended(self, group_id: str, member_id: str, now_ms: int) -> Decision:
         group = self._groups.get(group_id)
         if not isinstance(group, ConsumerGroup) or member_id not in group.members:
             return Decision([], [])
+        self._registry.deadlines.set(
+            ("consumer session", group_id, member_id),
+            now_ms + FENCE_RETRY_INTERVAL_MS,
+            partial(self._session_ended, group_id, member_id),
+        )
         draft = ConsumerGroupDraft(group, self._catalogue)
         self._fence(draft, member_id, now_ms)
         return Decision(draft.records, [])

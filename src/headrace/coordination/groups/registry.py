@@ -25,6 +25,10 @@ class Group(Protocol):
     group_id: str
     kind: GroupKind
 
+    @property
+    def members(self) -> Mapping[str, object]:
+        """By member id."""
+
     def is_empty(self) -> bool:
         """No member, and none that may yet appear."""
 

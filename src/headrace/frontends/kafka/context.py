@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.codecs.kafka.messages import API_NAMES
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 class RequestContext:
     """Who asks, by which version of the protocol. Shared by the equal requests of a connection: read only."""
 
-    __slots__ = ("api_key", "broker", "counters", "client_id", "host", "listener", "session", "version")
+    __slots__ = ("api_key", "broker", "client_id", "host", "listener", "session", "version")
 
     def __init__(
         self, session: Session, broker: Broker, api_key: int, version: int, client_id: str | None
@@ -27,7 +25,6 @@ class RequestContext:
         self.api_key = api_key
         self.version = version
         self.client_id = client_id
-        self.counters = broker.metrics.api(API_NAMES[api_key])
         self.host: str = session.peer_host
         self.listener: AdvertisedAddress = session.advertised
 

@@ -54,6 +54,7 @@ _CODES: dict[type[model.HeadraceError], int] = {
     model.GroupNotFound: 69,
     model.FetchSessionNotFound: 70,
     model.InvalidFetchSessionEpoch: 71,
+    model.TopicDeletionDisabled: 73,
     model.FencedLeaderEpoch: 74,
     model.UnknownLeaderEpoch: 75,
     model.UnsupportedCompression: 76,

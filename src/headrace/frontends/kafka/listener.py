@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from typing import TYPE_CHECKING, NamedTuple
 
+from headrace.codecs.kafka.messages import API_NAMES
 from headrace.frontends.kafka.fetch_sessions import FetchSessions
+from headrace.frontends.kafka.served_apis import HANDLERS
 from headrace.frontends.kafka.session import Session
-from headrace.metrics.registry import ConnectionCounters
 from headrace.model.errors import AddressInUse
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+    from headrace.config.listeners import Listener
 
 log = logging.getLogger(__name__)
 
@@ -32,11 +33,13 @@ class AdvertisedAddress(NamedTuple):
 class KafkaListener:
     """The acceptor, and what its connections share."""
 
-    def __init__(self, broker: Broker, host: str, port: int, advertised_host: str | None = None) -> None:
+    def __init__(self, broker: Broker, address: Listener) -> None:
         self.broker = broker
-        self.host = host
-        self.port = port
-        self.advertised = AdvertisedAddress(advertised_host or host, port)
+        self.address = address
+        self.host = address.host
+        self.port = address.port
+        self.advertised = AdvertisedAddress(*address.advertised(address.port))
+        broker.metrics.api_names.update({key: API_NAMES[key] for key in HANDLERS})
         self.sessions: set[Session] = set()
         self.connections_by_host: dict[str, int] = {}
         self.fetch_sessions = FetchSessions(
@@ -45,7 +48,6 @@ class KafkaListener:
         # All connections receive into this buffer in turn; what is no whole frame moves to the session.
         self.receive_buffer = bytearray(RECEIVE_BUFFER_BYTES)
         self.receive_view = memoryview(self.receive_buffer)
-        self._counters = ConnectionCounters()
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
@@ -62,21 +64,19 @@ class KafkaListener:
                 f"stop the other process or choose another port with --listen"
             ) from error
         self.port = self._server.sockets[0].getsockname()[1]
-        self.advertised = AdvertisedAddress(self.advertised.host, self.port)
-        self._counters = self.broker.metrics.listener(f"kafka://{self.host}:{self.port}")
+        self.advertised = AdvertisedAddress(*self.address.advertised(self.port))
         self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
 
     def admit(self, session: Session) -> str | None:
         """Count a new connection; the reason if it must be refused."""
         refusal = self._refusal(session)
         if refusal is not None:
-            self._counters.refused += 1
+            self.broker.metrics.connections_refused += 1
             return refusal
         count = self.connections_by_host.get(session.peer_host, 0)
         self.connections_by_host[session.peer_host] = count + 1
         self.sessions.add(session)
-        self._counters.accepted += 1
-        self._counters.open += 1
+        self.broker.metrics.connections_opened += 1
         return None
 
     def _refusal(self, session: Session) -> str | None:
@@ -98,7 +98,7 @@ class KafkaListener:
             self.connections_by_host[session.peer_host] = count
         else:
             del self.connections_by_host[session.peer_host]
-        self._counters.open -= 1
+        self.broker.metrics.connections_closed += 1
 
     def _sweep(self) -> None:
         """Cut off peers that are idle too long or do not read their answers."""
@@ -130,10 +130,3 @@ class KafkaListener:
             session.abort()
         if self._server is not None:
             await self._server.wait_closed()
-
-
-def set_no_delay(transport: asyncio.Transport) -> None:
-    """Answers must not wait for more answers (Nagle)."""
-    raw = transport.get_extra_info("socket")
-    if raw is not None and raw.family in (socket.AF_INET, socket.AF_INET6):
-        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -24,7 +24,6 @@ from headrace.frontends.kafka.routes import Route, route_of
 from headrace.model.errors import HeadraceError
 
 if TYPE_CHECKING:
-    from headrace.metrics.registry import ApiCounters
     from headrace.frontends.kafka.listener import AdvertisedAddress, KafkaListener
 
 log = logging.getLogger(__name__)
@@ -44,13 +43,10 @@ _HEADER_BYTES_MIN = _REQUEST_HEADER.size
 class _Slot:
     """The place of one answer in the queue."""
 
-    __slots__ = ("chunks", "correlation_id", "counters", "pending", "route", "started")
+    __slots__ = ("chunks", "correlation_id", "pending", "route", "started")
 
-    def __init__(
-        self, route: Route, counters: ApiCounters, correlation_id: int, pending: Pending | None
-    ) -> None:
+    def __init__(self, route: Route, correlation_id: int, pending: Pending | None) -> None:
         self.route = route
-        self.counters = counters
         self.correlation_id = correlation_id
         self.pending = pending
         self.chunks: list[Any] | None = None
@@ -66,6 +62,7 @@ class Session(asyncio.BufferedProtocol):
     def __init__(self, listener: KafkaListener) -> None:
         self._listener = listener
         self._broker = listener.broker
+        self._metrics = listener.broker.metrics
         self._loop = asyncio.get_running_loop()
         self.advertised: AdvertisedAddress = listener.advertised
         self.peer_host = "?"
@@ -218,18 +215,18 @@ class Session(asyncio.BufferedProtocol):
             self._fail(route, error)
             return
         if isinstance(response, Pending):
-            slot = _Slot(route, context.counters, correlation_id, response)
+            slot = _Slot(route, correlation_id, response)
             self._slots.append(slot)
             response.attach(lambda answer: self._deliver(slot, answer))
             return
         if response is not None:
             if self._slots:
-                slot = _Slot(route, context.counters, correlation_id, None)
+                slot = _Slot(route, correlation_id, None)
                 slot.chunks = _encode(route, correlation_id, response)
                 self._slots.append(slot)
             else:
                 self._outgoing += _encode(route, correlation_id, response)
-        context.counters.seconds.observe(perf_counter() - started)
+        self._metrics.observe_request(api_key, perf_counter() - started)
 
     def _set_client(self, raw: bytes, length: int) -> None:
         self._client_raw = raw
@@ -267,7 +264,7 @@ class Session(asyncio.BufferedProtocol):
             return
         slot.pending = None
         slot.chunks = [] if response is None else _encode(slot.route, slot.correlation_id, response)
-        slot.counters.seconds.observe(perf_counter() - slot.started)
+        self._metrics.observe_request(slot.route.api_key, perf_counter() - slot.started)
         slots = self._slots
         while slots and slots[0].chunks is not None:
             self._outgoing += slots.popleft().chunks or ()
@@ -328,7 +325,7 @@ class Session(asyncio.BufferedProtocol):
             reason,
             detail,
         )
-        self._broker.metrics.count_disconnection(reason)
+        self._metrics.connections_cut_off += 1
         self.close()
 
     def close(self) -> None:

@@ -186,8 +186,7 @@ class _Answer:
                 code = error_code(UnsupportedCompression())
                 return PartitionData(key.index, code, -1, aborted_transactions=None, records=b"")
         if records is not None and target.partition is not None:
-            counters = self._context.broker.metrics.topic(target.partition.topic)
-            counters.bytes_out += len(records)
+            self._context.broker.metrics.count_fetched(target.partition.topic, len(records))
         diverging = fetched.diverging
         return PartitionData(
             key.index,

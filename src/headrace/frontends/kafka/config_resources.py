@@ -1,0 +1,48 @@
+"""What the APIs about configurations share: resources, and the numbers of sources and types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from headrace.config.describe import Source
+from headrace.config.option import Kind
+from headrace.coordination.metadata.records import ResourceType
+from headrace.coordination.metadata.state import ConfigResource
+from headrace.model.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SOURCE_CODES = {
+    Source.DYNAMIC_TOPIC: 1,
+    Source.DYNAMIC_BROKER: 2,
+    Source.DYNAMIC_DEFAULT_BROKER: 3,
+    Source.STATIC_BROKER: 4,
+    Source.DEFAULT: 5,
+}
+BROKER_LOGGER_SOURCE = 6
+
+KIND_CODES = {
+    Kind.BOOLEAN: 1,
+    Kind.STRING: 2,
+    Kind.INT: 3,
+    Kind.SHORT: 4,
+    Kind.LONG: 5,
+    Kind.DOUBLE: 6,
+    Kind.LIST: 7,
+    Kind.PASSWORD: 9,
+}
+
+
+def config_resource(type_number: int, name: str) -> ConfigResource:
+    """InvalidRequest for a type that does not exist."""
+    try:
+        return ConfigResource(ResourceType(type_number), name)
+    except ValueError:
+        raise InvalidRequest(f"unknown resource type {type_number}") from None
+
+
+def repeated_resources(resources: Sequence[tuple[int, str]]) -> set[tuple[int, str]]:
+    """Those that a request names more than once: none of them is changed."""
+    return {resource for resource, times in Counter(resources).items() if times > 1}

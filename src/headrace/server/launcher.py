@@ -1,0 +1,194 @@
+"""The one place that knows all parts of a broker: builds them, starts them, stops them in reverse order."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import sys
+from importlib.metadata import version
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import uvloop
+
+from headrace.broker.broker import Broker
+from headrace.broker.configurations import Configurations
+from headrace.broker.fetch import Fetching
+from headrace.broker.groups import Groups
+from headrace.broker.leftovers import clear_leftovers
+from headrace.broker.metadata_store import MetadataStore
+from headrace.broker.produce import Producing
+from headrace.broker.producer_ids import ProducerIds
+from headrace.broker.topic_changes import TopicChanges
+from headrace.broker.topics import Topics
+from headrace.broker.waiting import WaitingRoom
+from headrace.environment.real import LoopBackground, RealChance, RealClock, RealDisk
+from headrace.frontends.kafka.listener import KafkaListener
+from headrace.metrics.registry import Metrics
+from headrace.model.errors import HeadraceError
+from headrace.server.directory_lock import DirectoryLock
+from headrace.server.housekeeping import Housekeeping
+from headrace.server.samples import connect_samples
+from headrace.storage.log_manager import LogManager
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from headrace.config.listeners import Listener
+    from headrace.config.serve import ServeSettings
+    from headrace.frontends.http.listener import HttpListener
+
+log = logging.getLogger(__name__)
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+SETTLE_SECONDS_MAX = 30.0
+
+
+class Server:
+    """One broker with its listeners. Must be used inside a running loop."""
+
+    broker: Broker
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self._listeners: list[tuple[Listener, KafkaListener | HttpListener]] = []
+        self._undo: list[Callable[[], Awaitable[None] | None]] = []
+
+    async def start(self) -> None:
+        """Bring everything up; on failure nothing is left running after ``stop``."""
+        started = perf_counter()
+        lock = DirectoryLock(self.settings.data_directory)
+        self._undo.append(lock.release)
+        self.broker = self._build()
+        for listener in self.settings.listeners:
+            await self._listen(listener)
+        log.info("ready after %.2f s", perf_counter() - started)
+
+    def _build(self) -> Broker:
+        clock, disk, chance = RealClock(), RealDisk(), RealChance()
+        background = LoopBackground(asyncio.get_running_loop())
+        self._undo.append(background.close)
+        directory = self.settings.data_directory
+        static = self.settings.broker_settings
+        store = MetadataStore(
+            directory,
+            disk,
+            clock,
+            background,
+            chance,
+            configured_node_id=int(static.get("node.id", "1")),
+        )
+        self._undo += [store.close, lambda: _settle(background)]
+        configurations = Configurations(store, static)
+        logs = LogManager(directory, disk, clock, background, configurations.broker)
+        topics = Topics()
+        changes = TopicChanges(topics, store, logs, configurations, chance)
+        notices = clear_leftovers(disk, directory, store.state, store.removed)
+        report = logs.open(changes.log_specs())
+        self._undo += [logs.close, lambda: _settle(background)]
+        changes.attach()
+        # A log that was cut begins a new epoch, so that readers who saw more notice it (KIP-320).
+        changes.advance_leader_epochs([r.partition for r in report.details if r.cut_bytes])
+        log.info("%s", report)
+        for sentence in (*report.lines(), *store.notices, *configurations.unused_settings(), *notices):
+            log.warning("%s", sentence)
+        waiting = WaitingRoom(background)
+        groups = Groups(topics, changes, logs, configurations, clock, background, chance)
+        broker = Broker(
+            store=store,
+            configurations=configurations,
+            topics=topics,
+            topic_changes=changes,
+            logs=logs,
+            producing=Producing(logs, self.metrics),
+            fetching=Fetching(waiting, clock, configurations.broker.parked_fetches_max),
+            producer_ids=ProducerIds(store),
+            groups=groups,
+            metrics=self.metrics,
+            clock=clock,
+            chance=chance,
+        )
+        groups.start()
+        self._undo.append(groups.close)
+        connect_samples(self.metrics, broker, waiting)
+        housekeeping = Housekeeping(broker, background)
+        housekeeping.start()
+        self._undo.append(housekeeping.stop)
+        return broker
+
+    async def _listen(self, listener: Listener) -> None:
+        door: KafkaListener | HttpListener
+        if listener.scheme == "http":
+            from headrace.frontends.http.listener import HttpListener
+            from headrace.metrics.exposition import Exposition
+
+            exposition = Exposition(self.metrics, version("headrace"))
+            door = HttpListener(listener.host, listener.port, exposition.render)
+        else:
+            door = KafkaListener(self.broker, listener)
+        await door.start()
+        self._undo.append(door.stop)
+        self._listeners.append((listener, door))
+
+    def port_of(self, scheme: str) -> int:
+        """The port of the first listener of a kind."""
+        return next(door.port for listener, door in self._listeners if listener.scheme == scheme)
+
+    def urls(self) -> list[str]:
+        return [listener.url(door.port) for listener, door in self._listeners]
+
+    async def stop(self) -> None:
+        """Undo what was started, last first. One part's failure does not keep the others from stopping."""
+        failure: Exception | None = None
+        while self._undo:
+            try:
+                outcome = self._undo.pop()()
+                if outcome is not None:
+                    await outcome
+            except Exception as error:
+                log.exception("a part could not be stopped")
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+
+async def _settle(background: LoopBackground) -> None:
+    """Let work in threads come to its end, callbacks included, before what it works on is closed."""
+    deadline = perf_counter() + SETTLE_SECONDS_MAX
+    while background.pending and perf_counter() < deadline:
+        await asyncio.sleep(0.001)
+
+
+def run(settings: ServeSettings) -> int:
+    """Serve until a signal comes; the exit status says how it ended."""
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(settings))
+    except HeadraceError as error:
+        print(f"headrace: {error.message}", file=sys.stderr)
+        return EXIT_FAILED
+    return EXIT_OK
+
+
+async def _serve(settings: ServeSettings) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    server = Server(settings)
+    try:
+        await server.start()
+        # What is alive now stays alive: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        for url in server.urls():
+            print(f"listening {url}", flush=True)
+        await stop.wait()
+        log.info("stopping")
+    finally:
+        await server.stop()
+    log.info("stopped cleanly")

@@ -1,0 +1,40 @@
+"""What is cheaper to ask than to count: connected to the metrics once, read when somebody scrapes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.broker.topics import TopicEvent
+from headrace.metrics.registry import LogSample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from headrace.broker.broker import Broker
+    from headrace.broker.topics import TopicChange
+    from headrace.broker.waiting import WaitingRoom
+    from headrace.metrics.registry import Metrics
+
+
+def connect_samples(metrics: Metrics, broker: Broker, waiting: WaitingRoom) -> None:
+    """Let the metrics ask the broker."""
+
+    def logs() -> Iterator[LogSample]:
+        for topic in broker.topics:
+            for partition in topic.partitions:
+                log = partition.log
+                yield LogSample(
+                    topic.name,
+                    partition.index,
+                    log.size_bytes,
+                    log.log_start_offset,
+                    log.log_end_offset,
+                )
+
+    def forget(change: TopicChange) -> None:
+        if change.event is TopicEvent.DELETED:
+            metrics.forget_topic(change.topic.name)
+
+    metrics.logs = logs
+    metrics.parked_fetches = lambda: waiting.parked
+    broker.topics.on_change(forget)

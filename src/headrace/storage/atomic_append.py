@@ -1,0 +1,196 @@
+"""Appends that go through the write-ahead log: several partitions at once, and durability=fsync.
+
+Order matters: all checks, one frame, all segments' bytes, and only then the logs' state. Until the
+last step everything can be taken back, so an append happens to all of its logs or to none.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from headrace.model.errors import HeadraceError, InvalidRequest
+from headrace.storage.log_port import Admitted, Appended, Origin
+from headrace.storage.write_ahead_log import FrameEntry, WriteAheadLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headrace.environment.ports import Background, Buffer, Disk
+    from headrace.storage.log import SegmentedLog, SyncJob
+    from headrace.storage.log_port import Log
+
+ENTRIES_MAX = 65_536
+
+
+class AtomicAppend:
+    """The write-ahead log with the logs that depend on it."""
+
+    def __init__(
+        self,
+        directory: str,
+        disk: Disk,
+        background: Background,
+        size_bytes_max: int,
+        recovery_point_writer: Callable[[], Callable[[], None]],
+    ) -> None:
+        """``recovery_point_writer`` takes the points as they are and gives a function that writes
+        them; that one touches nothing but the file, so it may run in a thread."""
+        self._background = background
+        self._recovery_point_writer = recovery_point_writer
+        self.wal = WriteAheadLog(
+            directory, disk, background, size_bytes_max, self._release, self._release_now
+        )
+        self.wal.on_synced = self._advance_high_watermarks
+        self._covered: list[dict[SegmentedLog, None]] = [{}, {}]
+        self._unsynced: deque[tuple[int, Log, int]] = deque()
+
+    def append(
+        self, entries: Sequence[tuple[Log, Buffer]], origin: Origin, now_ms: int
+    ) -> list[Appended]:
+        if len(entries) > ENTRIES_MAX:
+            raise InvalidRequest(f"an append of {len(entries)} entries, the limit is {ENTRIES_MAX}")
+        admissions = _admit_all(entries, origin, now_ms)
+        by_log: dict[Log, list[Admitted]] = {}
+        for (log, _), admission in zip(entries, admissions, strict=True):
+            if isinstance(admission, Admitted):
+                by_log.setdefault(log, []).append(admission)
+        commit_number = self._write_frame(by_log)
+        try:
+            _write_all(by_log, now_ms)
+        except HeadraceError:
+            if commit_number:
+                self.wal.undo_last()
+            raise
+        needs_sync = any(log.is_synced for log, _ in entries)
+        answer_number = commit_number or self.wal.commit_number if needs_sync else 0
+        appended = [
+            log.apply_admitted(admission)._replace(commit_number=answer_number)
+            if isinstance(admission, Admitted)
+            else admission._replace(commit_number=answer_number)
+            for (log, _), admission in zip(entries, admissions, strict=True)
+        ]
+        self._publish(by_log, commit_number)
+        if needs_sync and commit_number:
+            self.wal.request_sync()
+        return appended
+
+    def _write_frame(self, by_log: dict[Log, list[Admitted]]) -> int:
+        """The frame's commit number; 0 if no log of it outlives the process."""
+        frame = [
+            FrameEntry(log.partition, log.topic_id, entry.base_offset, entry.batch)
+            for log, admitted in by_log.items()
+            if log.is_persistent
+            for entry in admitted
+        ]
+        if not frame:
+            return 0
+        number = self.wal.append(frame)
+        covered = self._covered[self.wal.active]
+        for log in by_log:
+            if log.is_persistent:
+                covered[log] = None  # type: ignore[index]
+        return number
+
+    def _publish(self, by_log: dict[Log, list[Admitted]], commit_number: int) -> None:
+        for log in by_log:
+            if log.is_synced:
+                self._unsynced.append((commit_number, log, log.log_end_offset))
+            else:
+                log.advance_high_watermark(log.log_end_offset)
+
+    def _advance_high_watermarks(self, synced_number: int) -> None:
+        unsynced = self._unsynced
+        while unsynced and unsynced[0][0] <= synced_number:
+            _, log, end_offset = unsynced.popleft()
+            if not log.is_deleted:
+                log.advance_high_watermark(end_offset)
+
+    # --- giving the write-ahead log's files free again --------------------------------------------
+
+    def _release(self, number: int, generation: int) -> None:
+        jobs = [log.sync_job() for log in self._synced_logs(number)]
+
+        def work() -> None:
+            for job in jobs:
+                job.work()
+
+        def done(error: BaseException | None) -> None:
+            _finish(jobs, error)
+            if error is None:
+                self._background.submit(
+                    self._recovery_point_writer(),
+                    lambda error: self._released(number, generation, error),
+                )
+
+        self._background.submit(work, done)
+
+    def _released(self, number: int, generation: int, error: BaseException | None) -> None:
+        # With an error the file stays taken; the next turn flushes before it is overwritten.
+        if error is None:
+            self.wal.released(number, generation)
+
+    def _release_now(self, number: int) -> None:
+        """The other file is full as well: the writer has to wait for the medium."""
+        for log in self._synced_logs(number):
+            log.flush()
+        self._recovery_point_writer()()
+        self._covered[number] = {}
+
+    def _synced_logs(self, number: int) -> list[SegmentedLog]:
+        return [log for log in self._covered[number] if log.is_synced and not log.is_deleted]
+
+    # --- the logs' other doings -------------------------------------------------------------------
+
+    def truncating(self, log: SegmentedLog, offset: int) -> None:
+        """A frame must not bring back what is about to be cut: end the life of all frames first."""
+        if any(log in covered for covered in self._covered):
+            self._release_now(0)
+            self._release_now(1)
+            self.wal.restart()
+
+    def forget(self, log: Log) -> None:
+        """The log was deleted."""
+        for covered in self._covered:
+            covered.pop(log, None)  # type: ignore[call-overload]
+
+
+def _admit_all(
+    entries: Sequence[tuple[Log, Buffer]], origin: Origin, now_ms: int
+) -> list[Admitted | Appended]:
+    ends: dict[Log, int] = {}
+    producers: set[tuple[Log, int]] = set()
+    admissions: list[Admitted | Appended] = []
+    for log, batch in entries:
+        base_offset = ends.get(log, log.log_end_offset)
+        admission = log.admit(batch, origin, now_ms, base_offset)
+        admissions.append(admission)
+        if isinstance(admission, Admitted):
+            ends[log] = base_offset + admission.header[6] + 1
+            if origin is Origin.CLIENT and admission.header[9] >= 0:
+                _raise_if_twice(producers, log, admission.header[9])
+    return admissions
+
+
+def _raise_if_twice(producers: set[tuple[Log, int]], log: Log, producer_id: int) -> None:
+    """Sequences are checked against what is written, so one append may bring each producer once."""
+    if (log, producer_id) in producers:
+        raise InvalidRequest(f"producer {producer_id} has two batches for {log.partition}")
+    producers.add((log, producer_id))
+
+
+def _write_all(by_log: dict[Log, list[Admitted]], now_ms: int) -> None:
+    written: list[Log] = []
+    try:
+        for log, admitted in by_log.items():
+            log.write_admitted(admitted, now_ms)
+            written.append(log)
+    except HeadraceError:
+        for log in written:
+            log.undo_write()
+        raise
+
+
+def _finish(jobs: Sequence[SyncJob], error: BaseException | None) -> None:
+    for job in jobs:
+        job.done(error)

@@ -1,0 +1,22 @@
+"""Creating the directory of a log: the topic's id is written before any record can be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.storage.checkpoints import partition_metadata
+from headrace.storage.file_names import PARTITION_METADATA
+
+if TYPE_CHECKING:
+    from headrace.environment.ports import Disk
+    from headrace.storage.log_port import LogSpec
+
+
+def create_directory(disk: Disk, directory: str, spec: LogSpec) -> None:
+    """With durability=fsync it is on the medium when this returns."""
+    is_synced = spec.config.durability == "fsync"
+    disk.make_directory(directory)
+    metadata = partition_metadata(spec.topic_id)
+    disk.replace_file(f"{directory}/{PARTITION_METADATA}", metadata, sync=is_synced)
+    if is_synced:
+        disk.sync_directory(directory.rsplit("/", 1)[0])
