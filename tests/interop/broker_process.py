@@ -1,7 +1,7 @@
 """A Headrace broker as a process of its own, over a directory that outlives it.
 
-`start` returns when the broker has printed where it listens; the same port is kept over restarts, so
-that clients which are still open find the broker again.
+`start` returns when the broker has printed where it listens; the same port is kept over restarts,
+so that clients which are still open find the broker again.
 """
 
 from __future__ import annotations
@@ -49,9 +49,7 @@ class BrokerProcess:
         command = [sys.executable, "-m", "headrace", "serve"]
         command += ["--data", str(self.directory), "--listen", listener, *self._options]
         with self.log_path.open("ab") as log:
-            self._process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, text=True
-            )
+            self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         self._port = self._wait_for_port(self._process)
 
     def terminate(self) -> int:

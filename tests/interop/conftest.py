@@ -1,4 +1,4 @@
-"""Fixtures: the broker to test, one driver process per client, and the table at the end of a run."""
+"""The broker to test, one driver process per client, and the table at the end of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The test side of the line protocol: `Client` is a driver process, `Consumer` one of its consumers.
+"""The test side of the line protocol: `Client` is a driver process, `Consumer` is inside one.
 
 A driver process can be killed like any process; that is how a scenario lets a member crash.
 See `clients/driver_loop.py` for the protocol.

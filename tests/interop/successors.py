@@ -1,7 +1,7 @@
 """Brokers that own a directory of files: Headrace and Apache Kafka behind one small face.
 
-The tests of files are about Headrace; `HEADRACE_TEST_FILES_BY=kafka` puts a real Kafka in its place,
-which proves that the tests ask for nothing that Kafka itself does not do.
+The tests of files are about Headrace; `HEADRACE_TEST_FILES_BY=kafka` puts a real Kafka in its
+place, which proves that the tests ask for nothing that Kafka itself does not do.
 """
 
 from __future__ import annotations
@@ -67,11 +67,9 @@ def broker_under_test(directory: Path) -> FileBroker:
 
 def successor_of(kafka: RealKafka, directory: Path) -> FileBroker:
     """The broker under test over a copy of what a stopped Kafka left behind."""
-    successor: FileBroker
+    successor: FileBroker = HeadraceOverFiles(directory)
     if _tests_kafka():
         successor = kafka.with_directory(directory)
-    else:
-        successor = HeadraceOverFiles(directory)
     shutil.copytree(kafka.data_directory, successor.data_directory)
     return successor
 

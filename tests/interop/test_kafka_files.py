@@ -1,4 +1,4 @@
-"""Files are Kafka's files: its dump tool reads ours, we start over its directory, it serves ours."""
+"""Our files are Kafka's: its dump tool reads them, it serves them, and we start over its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from .conftest import ADMIN_CLIENT, ClientPool
 from .kafka_tools import RealKafka, dump_log_segments, tools_missing
-from .scenarios.declare import poll_all, read, values
+from .scenarios.declare import read, values
 from .scenarios.records import corpus
 from .successors import broker_under_test, cluster_id, successor_of, topic_logs
 from .values import CODECS, ConsumerSettings, Received, Record
@@ -29,6 +29,8 @@ TOPIC = "records-of-every-codec"
 ROLLED = "rolled"
 SEGMENT_BYTES = 1_048_576
 ROLLED_RECORDS = 600
+PARTITION_RECORDS = len(CODECS) * len(corpus(True))
+RECORD_COUNT = 2 * PARTITION_RECORDS
 GROUP_OFFSETS = {"classic": {0: 3, 1: 4}, "consumer": {0: 5, 1: 2}}
 REPLACED_PATTERNS = ("*.log", "*.index", "*.timeindex", "*.txnindex", "*.snapshot")
 RESUME_TIMEOUT_S = 30.0
@@ -79,7 +81,7 @@ def _commit_groups(client: Client) -> None:
         consumer = client.open_consumer(
             ConsumerSettings(f"{protocol}-group", (TOPIC,), protocol=protocol)
         )
-        poll_all([consumer], lambda found: len(found) >= 60, "all records read", RESUME_TIMEOUT_S)
+        read(consumer, RECORD_COUNT, RESUME_TIMEOUT_S)
         consumer.commit({(TOPIC, partition): offset for partition, offset in offsets.items()})
         consumer.close()
 
@@ -106,8 +108,8 @@ def _assert_groups_go_on(client: Client) -> None:
         committed = {(TOPIC, partition): offset for partition, offset in offsets.items()}
         assert client.group_offsets(group) == committed
         consumer = client.open_consumer(ConsumerSettings(group, (TOPIC,), protocol=protocol))
-        left = 60 - sum(offsets.values())
-        found = poll_all([consumer], lambda f, n=left: len(f) >= n, group, RESUME_TIMEOUT_S)
+        left = RECORD_COUNT - sum(offsets.values())
+        found = read(consumer, left, RESUME_TIMEOUT_S)
         first = {
             partition: min(item.offset for item in found if item.record.partition == partition)
             for partition in offsets
@@ -137,9 +139,9 @@ def test_dump_reads_segments_without_fault(written_files: Path) -> None:
         topic_logs(written_files, ".log"), "--deep-iteration", "--print-data-log"
     )
     assert dump.faults == []
-    expected = 2 * len(CODECS) * len(corpus(True)) + ROLLED_RECORDS
+    expected = RECORD_COUNT + ROLLED_RECORDS
     assert len(dump.record_lines) == expected
-    codecs = {re.search(r"compresscodec: (\w+)", line)[1] for line in dump.batch_lines}  # type: ignore[index]
+    codecs = {re.sub(r".*compresscodec: (\w+).*", r"\1", line) for line in dump.batch_lines}
     assert codecs == set(CODECS)
 
 
@@ -186,7 +188,7 @@ def test_directory_of_kafka_is_taken_over(tmp_path: Path) -> None:
         assert client.describe_configs(TOPIC)["retention.ms"] == "-1"
         _assert_records_are_there(client)
         _assert_groups_go_on(client)
-        assert client.produce(TOPIC, [Record(b"after")]) == [30]
+        assert client.produce(TOPIC, [Record(b"after")]) == [PARTITION_RECORDS]
 
 
 def test_kafka_serves_records_that_we_wrote(written_files: Path, tmp_path: Path) -> None:
@@ -207,7 +209,7 @@ def test_kafka_serves_records_that_we_wrote(written_files: Path, tmp_path: Path)
         rolled = _read_partition(client, ROLLED, 0, ROLLED_RECORDS)
         assert [item.offset for item in rolled] == list(range(ROLLED_RECORDS))
         assert set(values(rolled)) == {bytes(range(256)) * 16}
-        assert client.produce(TOPIC, [Record(b"after")]) == [30]
+        assert client.produce(TOPIC, [Record(b"after")]) == [PARTITION_RECORDS]
 
 
 def _replace_files(source: Path, target: Path) -> None:

@@ -24,9 +24,7 @@ APPLICABLE = [
 
 
 @pytest.mark.parametrize(("client_name", "scenario_name"), APPLICABLE)
-def test_client_runs_scenario(
-    client_name: str, scenario_name: str, clients: ClientPool
-) -> None:
+def test_client_runs_scenario(client_name: str, scenario_name: str, clients: ClientPool) -> None:
     client = clients.get(client_name)
     run = ScenarioRun(
         client=client,

@@ -150,8 +150,15 @@ class World:
 
     # --- the network ----------------------------------------------------------------------------
 
+    def _deliver(self, sender: Client, serve: Callable[[], None], slowest_ms: int) -> None:
+        """Requests of a client arrive in the order in which they were sent: one connection."""
+        arrival_ms = self.now_ms + int(self.random.uniform(1, slowest_ms))
+        sender.last_arrival_ms = max(sender.last_arrival_ms, arrival_ms)
+        self.after(sender.last_arrival_ms - self.now_ms, serve)
+
     def send(
         self,
+        sender: Client,
         command: ConsumerHeartbeat,
         answered: Callable[[ConsumerHeartbeatReply | HeadraceError | None], None],
     ) -> None:
@@ -167,7 +174,7 @@ class World:
             else:
                 self.after(self.random.uniform(1, 30), lambda: answered(reply))
 
-        self.after(self.random.uniform(1, 30), serve)
+        self._deliver(sender, serve, 30)
 
     def commit(self, client: Client, partition: Partition) -> None:
         member_id, epoch = client.member_id, client.epoch
@@ -184,7 +191,7 @@ class World:
             assert group.holder(*partition) == member_id, "a commit of another's partition"
             self.commits_taken += 1
 
-        self.after(self.random.uniform(1, 200), serve)
+        self._deliver(client, serve, 200)
 
     # --- ownership ------------------------------------------------------------------------------
 
@@ -207,7 +214,9 @@ class World:
 class Client:
     """A consumer as the protocol wants it."""
 
-    def __init__(self, world: World, instance_id: str | None, names: set[str], pattern: str) -> None:
+    def __init__(
+        self, world: World, instance_id: str | None, names: set[str], pattern: str
+    ) -> None:
         self.world = world
         self.member_id = world.new_id()
         self.instance_id = instance_id
@@ -216,6 +225,7 @@ class Client:
         self.epoch = 0
         self.owned: set[Partition] = set()
         self.is_alive = True
+        self.last_arrival_ms = 0
         self._wanted: set[Partition] = set()
         self._is_revoking = False
         self._is_waiting = False
@@ -236,7 +246,7 @@ class Client:
             self.world.after(self._stalled_until_ms - self.world.now_ms, self.heartbeat)
             return
         self._is_waiting = True
-        self.world.send(self._request(), self._answered)
+        self.world.send(self, self._request(), self._answered)
 
     def _request(self) -> ConsumerHeartbeat:
         owned: dict[bytes, frozenset[int]] = {}
@@ -338,7 +348,7 @@ class Client:
     def leave(self, epoch: int) -> None:
         request = ConsumerHeartbeat("g", self.member_id, epoch, self.instance_id)
         self.crash()
-        self.world.send(request, lambda _: None)
+        self.world.send(self, request, lambda _: None)
 
     def resubscribe(self, names: set[str], pattern: str) -> None:
         self.names, self.pattern = frozenset(names), pattern
@@ -480,7 +490,9 @@ SEEDS_PER_TEST = 20
 
 @pytest.mark.parametrize("first_seed", range(0, 200, SEEDS_PER_TEST))
 def test_small_groups_stay_safe_and_come_to_rest(first_seed: int) -> None:
-    worlds = [simulate(seed, 3 + seed % 6) for seed in range(first_seed, first_seed + SEEDS_PER_TEST)]
+    worlds = [
+        simulate(seed, 3 + seed % 6) for seed in range(first_seed, first_seed + SEEDS_PER_TEST)
+    ]
     assert sum(world.commits_taken for world in worlds) > 100
     assert sum(world.commits_refused for world in worlds) > 0, "nothing was put to the test"
 

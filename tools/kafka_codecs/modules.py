@@ -65,10 +65,11 @@ class Functions:
         self._add_table(verb, f"Callable[[{message.name}, list[Chunk]], None]", bodies)
 
     def _add(self, verb: str, parameters: str, result: str, bodies: dict[int, Source]) -> None:
+        shared = first_alike(bodies)
         for version, body in bodies.items():
             self.source.unpackers |= body.unpackers
             self.source.packers |= body.packers
-            if first_alike(bodies, version) != version:
+            if shared[version] != version:
                 continue
             self.source.line()
             self.source.line()
@@ -78,14 +79,17 @@ class Functions:
 
     def _add_table(self, verb: str, signature: str, bodies: dict[int, Source]) -> None:
         self.tables += ["", f"{verb.upper()}: dict[int, {signature}] = {{"]
-        for version in bodies:
-            self.tables.append(f"    {version}: {verb}_v{first_alike(bodies, version)},")
+        for version, first in first_alike(bodies).items():
+            self.tables.append(f"    {version}: {verb}_v{first},")
         self.tables.append("}")
 
 
-def first_alike(bodies: dict[int, Source], version: int) -> int:
-    """The lowest version whose code is the same: layouts that did not change share a function."""
-    return next(other for other in bodies if bodies[other].text() == bodies[version].text())
+def first_alike(bodies: dict[int, Source]) -> dict[int, int]:
+    """Per version the lowest one with the same code: unchanged layouts share a function."""
+    first_by_text: dict[str, int] = {}
+    return {
+        version: first_by_text.setdefault(body.text(), version) for version, body in bodies.items()
+    }
 
 
 def server_module(api: Api) -> str:

@@ -151,6 +151,8 @@ class Fetching:
             return Fetched(target.error or UnknownTopicOrPartition())
         raise_if_wrong_epoch(partition, target.leader_epoch)
         log = partition.log
+        if log.is_deleted:
+            raise UnknownTopicOrPartition(f"{log.partition} was deleted")
         if target.last_fetched_epoch != NO_EPOCH:
             diverging = find_divergence(log, target)
             if diverging is not None:

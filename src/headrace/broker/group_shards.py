@@ -107,7 +107,7 @@ class GroupShard:
             self._timer.cancel()
             self._timer = None
         for reply_to, reply in self._classic.unload(reason).replies:
-            reply_to(reply)
+            self.deliver(reply_to, reply)
 
     # --- loading --------------------------------------------------------------------------------
 

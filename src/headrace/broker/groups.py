@@ -8,6 +8,7 @@ the broker serves, and a partition that is asked for goes first.
 from __future__ import annotations
 
 import logging
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -51,6 +52,8 @@ RECORDS_BEFORE_SERVING_MAX = 20_000
 """Records that are read before the broker serves: a small log never shows that it is loading."""
 RECORDS_PER_SLICE = 2_000
 """Records that are read in one turn of the loop afterwards; some tens of milliseconds."""
+
+PLACES_REMEMBERED_MAX = 65_536
 
 _MAY_BE_NAMELESS = (CommitOffsets, FetchOffsets, DescribeGroup, DeleteGroup)
 """The empty group id is one of old consumers without a group: it can hold offsets, not members."""
@@ -244,7 +247,7 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
         session_timeout_ms_max=config.group_max_session_timeout_ms,
         initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
         classic_size_max=config.group_max_size,
-        offset_metadata_bytes_max=config.offset_metadata_max_bytes,
+        offset_metadata_bytes_max=min(config.offset_metadata_max_bytes, NAME_BYTES_MAX),
         offsets_retention_ms=config.offsets_retention_minutes * 60_000,
         offsets_retention_check_interval_ms=config.offsets_retention_check_interval_ms,
         consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
@@ -254,6 +257,7 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
     )
 
 
+@lru_cache(maxsize=PLACES_REMEMBERED_MAX)
 def partition_of(group_id: str, partition_count: int) -> int:
     """As Kafka places groups: Java's hash of the text, over its UTF-16 units, without the sign."""
     units = group_id.encode("utf-16-be", "surrogatepass")

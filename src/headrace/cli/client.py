@@ -1,8 +1,8 @@
 """Talking to a broker through confluent-kafka, and what its errors mean on the command line.
 
-The package is optional: without it the verbs that need a broker say how to install it. Each verb asks
-the broker for its metadata first, so that an address where nobody answers is one plain line and not a
-stream of log lines from the library.
+The package is optional: without it the verbs that need a broker say how to install it. Each verb
+asks the broker for its metadata first, so that an address where nobody answers is one plain line
+and not a stream of log lines from the library.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from confluent_kafka import Consumer, Producer
-    from confluent_kafka.admin import AdminClient, ClusterMetadata
+    from confluent_kafka.admin import AdminClient
 
 _NOT_FOUND = {"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "GROUP_ID_NOT_FOUND"}
 _EXISTS = {"TOPIC_ALREADY_EXISTS"}
@@ -35,7 +35,7 @@ class Broker:
     def __init__(self, bootstrap: str, settings: Sequence[str], timeout_seconds: float) -> None:
         self.bootstrap = bootstrap
         self.timeout_seconds = timeout_seconds
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "bootstrap.servers": bootstrap,
             "socket.connection.setup.timeout.ms": SOCKET_SETUP_TIMEOUT_MS,
             **parse_assignments(settings, "-X"),
@@ -56,15 +56,15 @@ class Broker:
 
         return Consumer({**self._settings, **settings}, logger=_quiet_logger())
 
-    def metadata(self, client: Any, topic: str | None = None) -> ClusterMetadata:
-        """What the broker knows; Failure if nobody answers, or the topic does not exist."""
-        arguments = {} if topic is None else {"topic": topic}
+    def metadata(self, client: Any, topic: str | None = None) -> Any:
+        """What the broker knows; Failure if nobody answers, or ``topic`` does not exist."""
         with self.errors():
-            found: ClusterMetadata = client.list_topics(timeout=self.timeout_seconds, **arguments)
-        if topic is not None:
-            error = found.topics[topic].error
-            if error is not None:
-                raise self.failure(error, f"topic {topic}")
+            # All topics: asking for a single one that does not exist would create it.
+            found = client.list_topics(timeout=self.timeout_seconds)
+        if topic is not None and topic not in found.topics:
+            raise Failure(
+                f"there is no topic {topic}; see: headrace topic list", ExitCode.NOT_FOUND
+            )
         return found
 
     def result(self, future: Future[Any], what: str = "") -> Any:
@@ -82,14 +82,14 @@ class Broker:
         except KafkaException as error:
             raise self.failure(error.args[0], what) from error
         except TimeoutError as error:
-            raise self._no_answer() from error
+            raise self.no_answer() from error
 
     def failure(self, error: Any, what: str) -> Failure:
         name = error.name()
         if name in _UNREACHABLE:
-            return self._no_answer()
+            return self.no_answer()
         subject = f"{what}: " if what else ""
-        message = f"{subject}{error.str()}"
+        message = f"{subject}{error.str().removeprefix('Broker: ')}"
         if name in _NOT_FOUND:
             listing = "headrace group list" if "GROUP" in name else "headrace topic list"
             return Failure(f"{message}; see: {listing}", ExitCode.NOT_FOUND)
@@ -97,12 +97,19 @@ class Broker:
             return Failure(message, ExitCode.EXISTS)
         return Failure(message, ExitCode.USAGE if name in _USAGE else ExitCode.FAILED)
 
-    def _no_answer(self) -> Failure:
+    def no_answer(self) -> Failure:
         return Failure(
             f"no broker answers at {self.bootstrap}: start one with 'headrace serve', or pass "
             "--bootstrap HOST:PORT",
             ExitCode.CANNOT_CONNECT,
         )
+
+
+def admin_library() -> Any:
+    """The module of the admin client; its type hints leave out much of what it offers."""
+    from confluent_kafka import admin
+
+    return admin
 
 
 def connect(bootstrap: str, settings: Sequence[str], timeout_seconds: float) -> Broker:

@@ -24,7 +24,6 @@ app = typer.Typer(
 
 Topic = Annotated[str | None, typer.Option("--topic", "-t", help="Of this topic.")]
 BrokerId = Annotated[int | None, typer.Option("--broker", help="Of the broker with this number.")]
-AllBrokers = Annotated[bool, typer.Option("--all-brokers", help="Of all brokers, at run time.")]
 
 
 @app.command("get")
@@ -32,10 +31,7 @@ def get(
     names: Annotated[list[str] | None, typer.Argument(help="Only these settings.")] = None,
     topic: Topic = None,
     broker_id: BrokerId = None,
-    all_brokers: AllBrokers = False,
-    changed: Annotated[
-        bool, typer.Option("--changed", help="Only what is not a default.")
-    ] = False,
+    changed: Annotated[bool, typer.Option("--changed", help="Only what is not a default.")] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     client: ClientSettings = [],  # noqa: B006
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
@@ -48,7 +44,7 @@ def get(
     headrace config get --topic orders retention.ms
     headrace config get --broker 1 --changed
     """
-    kind, resource = _resource(topic, broker_id, all_brokers)
+    kind, resource = _resource(topic, broker_id)
     broker = connect(bootstrap, client, timeout)
     admin = broker.admin()
     broker.metadata(admin)
@@ -67,7 +63,6 @@ def set_(
     settings: Annotated[list[str], typer.Argument(metavar="NAME=VALUE...")],
     topic: Topic = None,
     broker_id: BrokerId = None,
-    all_brokers: AllBrokers = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     client: ClientSettings = [],  # noqa: B006
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
@@ -77,9 +72,9 @@ def set_(
 
     \b
     headrace config set --topic orders retention.ms=3600000
-    headrace config set --all-brokers log.retention.ms=86400000
+    headrace config set --broker 1 log.retention.ms=86400000
     """
-    kind, resource = _resource(topic, broker_id, all_brokers)
+    kind, resource = _resource(topic, broker_id)
     wanted = parse_assignments(settings, "")
     broker = connect(bootstrap, client, timeout)
     admin = broker.admin()
@@ -93,14 +88,13 @@ def unset(
     names: Annotated[list[str], typer.Argument(help="The settings.")],
     topic: Topic = None,
     broker_id: BrokerId = None,
-    all_brokers: AllBrokers = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     client: ClientSettings = [],  # noqa: B006
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
     as_json: Json = False,
 ) -> None:
     """Let settings go back to their defaults."""
-    kind, resource = _resource(topic, broker_id, all_brokers)
+    kind, resource = _resource(topic, broker_id)
     broker = connect(bootstrap, client, timeout)
     admin = broker.admin()
     broker.metadata(admin)
@@ -133,12 +127,12 @@ def explain(
         output.print_pairs(explanation, as_json=False)
 
 
-def _resource(topic: str | None, broker_id: int | None, all_brokers: bool) -> tuple[str, str]:
-    if (topic is not None) + (broker_id is not None) + all_brokers != 1:
-        raise Failure("pass one of --topic NAME, --broker ID, --all-brokers", ExitCode.USAGE)
-    if topic is not None:
+def _resource(topic: str | None, broker_id: int | None) -> tuple[str, str]:
+    if topic is not None and broker_id is None:
         return "topic", topic
-    return "broker", "" if broker_id is None else str(broker_id)
+    if broker_id is not None and topic is None:
+        return "broker", str(broker_id)
+    raise Failure("pass --topic NAME or --broker ID", ExitCode.USAGE)
 
 
 def _raise_if_absent(names: list[str], entries: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
-"""The ``headrace`` command: puts the verbs together, and turns every error into one line and a status.
+"""The ``headrace`` command: puts the verbs together, and turns errors into one line and a status.
 
-No traceback reaches a user: what Headrace raises on purpose says what was wrong and what to do. Only a
-fault of Headrace itself is shown in full, with ``HEADRACE_TRACEBACK=1``.
+No traceback reaches a user: what Headrace raises on purpose says what was wrong and what to do.
+Only a fault of Headrace itself is shown in full, with ``HEADRACE_TRACEBACK=1``.
 """
 
 from __future__ import annotations

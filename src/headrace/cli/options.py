@@ -1,4 +1,4 @@
-"""Options that several verbs share, declared once. (No postponed annotations: typer reads these.)"""
+"""Options that several verbs share, declared once. (Typer reads these annotations.)"""
 
 from typing import Annotated
 

@@ -50,7 +50,9 @@ def _print_plain_table(rows: Iterable[Row], columns: Sequence[str]) -> None:
     heads = [_head(column) for column in columns]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     for line in (heads, *cells):
-        print("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+        print(
+            "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+        )
 
 
 def _print_rich_table(rows: Iterable[Row], columns: Sequence[str]) -> None:

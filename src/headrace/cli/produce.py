@@ -1,4 +1,7 @@
-"""``headrace produce``: records from arguments, a file or standard input. (Typer reads these annotations.)"""
+"""``headrace produce``: records from arguments, a file or standard input.
+
+(Typer reads these annotations, so they are not postponed.)
+"""
 
 import sys
 from collections.abc import Iterator
@@ -93,7 +96,9 @@ def produce(
     defaults = OutgoingRecord(
         None if key is None else key.encode(),
         None,
-        tuple((name, text.encode()) for name, text in parse_assignments(header, "--header").items()),
+        tuple(
+            (name, text.encode()) for name, text in parse_assignments(header, "--header").items()
+        ),
         -1 if partition is None else partition,
     )
     sender = Sender(broker, producer, topic)
@@ -154,7 +159,9 @@ class Sender:
             self._error = self._error or error
             return
         self.acknowledged += 1
-        self.last_offsets[message.partition()] = message.offset()
+        offset = message.offset()
+        if offset is not None and offset >= 0:  # acks=0 brings no offset back
+            self.last_offsets[message.partition()] = offset
 
     def _raise_if_failed(self) -> None:
         if self._error is not None:
@@ -162,7 +169,9 @@ class Sender:
 
 
 @contextmanager
-def _lines(values: list[str] | None, file: Path | None) -> Iterator[tuple[Iterator[bytes], int | None]]:
+def _lines(
+    values: list[str] | None, file: Path | None
+) -> Iterator[tuple[Iterator[bytes], int | None]]:
     if values:
         yield iter([value.encode() for value in values]), None
     elif file is None:

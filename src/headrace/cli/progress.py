@@ -1,4 +1,4 @@
-"""A progress bar on standard error, for people only: nothing is shown where there is no terminal."""
+"""A progress bar on standard error, for people only: nothing is shown without a terminal."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _IGNORED_FIELDS = {"topic", "offset", "timestamp"}
 
 
 class OutgoingRecord(NamedTuple):
-    """One record to send; -1 leaves the partition to the partitioner, None the time to the clock."""
+    """One record to send; -1 leaves the partition to the client, None the time to the clock."""
 
     key: bytes | None
     value: bytes | None
@@ -102,7 +102,9 @@ def text_line(
     """The value as it is, on request behind headers and key."""
     parts: list[bytes] = []
     if with_headers:
-        parts.append(b",".join(name.encode() + b"=" + (content or b"") for name, content in headers))
+        parts.append(
+            b",".join(name.encode() + b"=" + (content or b"") for name, content in headers)
+        )
     if with_key:
         parts.append(key or b"")
     parts.append(value or b"")

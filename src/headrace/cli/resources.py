@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from headrace.cli.client import admin_library
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -24,9 +26,7 @@ _TOPIC_SOURCE = 1
 
 def read_resource(broker: Broker, admin: AdminClient, kind: str, name: str) -> dict[str, Any]:
     """Entries by name; ``kind`` is topic or broker."""
-    from confluent_kafka.admin import ConfigResource
-
-    resource = ConfigResource(kind, name)
+    resource = admin_library().ConfigResource(kind, name)
     future = admin.describe_configs([resource])[resource]
     entries: dict[str, Any] = broker.result(future, f"{kind} {name}".strip())
     return entries
@@ -51,17 +51,16 @@ def alter_resource(
     unset: Sequence[str],
 ) -> None:
     """Set some and give up others, in one request; the rest stays as it is."""
-    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
-
+    library = admin_library()
     entries = [
-        ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+        library.ConfigEntry(setting, value, incremental_operation=library.AlterConfigOpType.SET)
         for setting, value in settings.items()
     ]
     entries += [
         # The library demands a value, also where the broker ignores it.
-        ConfigEntry(setting, "", incremental_operation=AlterConfigOpType.DELETE)
+        library.ConfigEntry(setting, "", incremental_operation=library.AlterConfigOpType.DELETE)
         for setting in unset
     ]
-    resource = ConfigResource(kind, name, incremental_configs=entries)
+    resource = library.ConfigResource(kind, name, incremental_configs=entries)
     future = admin.incremental_alter_configs([resource])[resource]
     broker.result(future, f"{kind} {name}".strip())

@@ -1,4 +1,4 @@
-"""Points in time as people write them: ISO 8601, seconds or milliseconds since 1970, or ``-15m``."""
+"""Points in time as people write them: ISO 8601, seconds or milliseconds since 1970, ``-15m``."""
 
 from __future__ import annotations
 

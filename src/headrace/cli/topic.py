@@ -7,7 +7,7 @@ import typer
 
 from headrace.cli import output
 from headrace.cli.assignments import parse_assignments
-from headrace.cli.client import Broker, connect
+from headrace.cli.client import Broker, admin_library, connect
 from headrace.cli.exit_codes import ExitCode, Failure
 from headrace.cli.options import (
     DEFAULT_BOOTSTRAP,
@@ -30,17 +30,18 @@ Name = Annotated[str, typer.Argument(help="The topic.")]
 Settings = Annotated[
     list[str], typer.Option("--config", "-c", metavar="NAME=VALUE", help="A topic setting.")
 ]
-DEFAULT = -1
-"""Lets the broker decide."""
+BROKERS_CHOICE = -1
 
 
 @app.command("create")
 def create(
     name: Name,
     partitions: Annotated[
-        int, typer.Option("--partitions", "-p", min=1, show_default="the broker's")
-    ] = DEFAULT,
-    replicas: Annotated[int, typer.Option("--replicas", min=1, show_default="1")] = DEFAULT,
+        int | None, typer.Option("--partitions", "-p", min=1, help="[default: the broker's]")
+    ] = None,
+    replicas: Annotated[
+        int | None, typer.Option("--replicas", min=1, help="[default: the broker's]")
+    ] = None,
     config: Settings = [],  # noqa: B006 - typer copies it
     if_absent: Annotated[
         bool, typer.Option("--if-absent", help="Do nothing if the topic exists.")
@@ -57,12 +58,12 @@ def create(
     headrace topic create prices -c cleanup.policy=compact -c durability=fsync
     """
     broker = connect(bootstrap, client, timeout)
-    from confluent_kafka.admin import NewTopic
-
     admin = broker.admin()
     broker.metadata(admin)
     settings = parse_assignments(config, "--config")
-    wanted = NewTopic(name, partitions, replicas, config=settings)
+    wanted = admin_library().NewTopic(
+        name, partitions or BROKERS_CHOICE, replicas or BROKERS_CHOICE, config=settings
+    )
     created = True
     try:
         broker.result(admin.create_topics([wanted])[name], f"topic {name}")
@@ -159,9 +160,7 @@ def alter(
     if settings or unset:
         alter_resource(broker, admin, "topic", name, settings, unset)
     if partitions is not None:
-        from confluent_kafka.admin import NewPartitions
-
-        wanted = NewPartitions(name, partitions)
+        wanted = admin_library().NewPartitions(name, partitions)
         broker.result(admin.create_partitions([wanted])[name], f"topic {name}")
     _say({"topic": name, "altered": True}, f"altered topic {name}", as_json=as_json)
 
@@ -192,7 +191,8 @@ def offset_ranges(
 ) -> tuple[dict[int, int], dict[int, int]]:
     """First and end offsets of partitions."""
     from confluent_kafka import TopicPartition
-    from confluent_kafka.admin import OffsetSpec
+
+    specs = admin_library().OffsetSpec
 
     def ask(spec: Any) -> dict[int, int]:
         wanted = {TopicPartition(topic, index): spec for index in partitions}
@@ -202,7 +202,7 @@ def offset_ranges(
             for place, future in futures.items()
         }
 
-    return ask(OffsetSpec.earliest()), ask(OffsetSpec.latest())
+    return ask(specs.earliest()), ask(specs.latest())
 
 
 def _say(result: output.Row, sentence: str, *, as_json: bool) -> None:

@@ -1,7 +1,7 @@
 """What a batch must obey before it may enter a log.
 
-The checks of a client's batch are plain comparisons on the header, unpacked once; every failure goes
-to a cold function that finds out which rule was broken. Only topics whose settings demand it
+The checks of a client's batch are plain comparisons on the header, unpacked once; every failure
+goes to a cold function that finds out which rule was broken. Only topics whose settings demand it
 (compacted, LogAppendTime, own compression, a lower limit for timestamps) look any further.
 """
 
@@ -197,7 +197,7 @@ def check_coordinator_batch(batch: Buffer, rules: BatchRules) -> RawHeader:
 def apply_rules(
     batch: bytearray | memoryview, header: RawHeader, rules: BatchRules, now_ms: int
 ) -> tuple[bytearray | memoryview, RawHeader]:
-    """Do what a demanding topic asks of a client's batch; the batch to be stored, and its header."""
+    """Do what a demanding topic asks of a client's batch; what to store, and its header."""
     if rules.is_compacted:
         _raise_if_null_keys(null_key_indexes(batch))
     if rules.before_max_ms != _LONG_MAX:

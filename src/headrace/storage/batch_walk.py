@@ -73,6 +73,4 @@ def walk_batches(
 
 
 def _raise_damaged(path: str, position: int, header: RawHeader) -> None:
-    raise DamagedLog(
-        f"{path}: no batch at byte {position} (length {header[1]}, magic {header[3]})"
-    )
+    raise DamagedLog(f"{path}: no batch at byte {position} (length {header[1]}, magic {header[3]})")

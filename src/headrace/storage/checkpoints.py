@@ -38,9 +38,7 @@ def write_stable_offsets(
     disk: Disk, path: str, offsets: Mapping[TopicPartition, tuple[int, int]]
 ) -> None:
     """``topic partition end stable`` per line: ends and last stable offsets at a clean stop."""
-    rows = (
-        f"{key.topic} {key.partition} {end} {stable}" for key, (end, stable) in offsets.items()
-    )
+    rows = (f"{key.topic} {key.partition} {end} {stable}" for key, (end, stable) in offsets.items())
     _write_rows(disk, path, rows, sync=True)
 
 
@@ -85,9 +83,7 @@ def partition_metadata(topic_id: TopicId) -> bytes:
 
 def read_partition_metadata(disk: Disk, path: str) -> TopicId:
     """The topic id; DamagedLog if the file makes no sense."""
-    lines = dict(
-        line.split(": ", 1) for line in _text(disk, path).splitlines() if ": " in line
-    )
+    lines = dict(line.split(": ", 1) for line in _text(disk, path).splitlines() if ": " in line)
     try:
         topic_id = base64.urlsafe_b64decode(lines["topic_id"] + "==")
     except (KeyError, binascii.Error) as error:

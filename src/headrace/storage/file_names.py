@@ -1,4 +1,4 @@
-"""Names of the files of a log, as Kafka 4 chooses them: twenty digits of base offset, then a suffix."""
+"""Names of the files of a log, as Kafka 4 chooses them: twenty digits of offset, then a suffix."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HIGH_WATERMARKS = "replication-offset-checkpoint"
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 STABLE_OFFSETS = "headrace-stable-offset-checkpoint"
-"""Ours alone: ends and last stable offsets at a clean stop, so that no log need be read at start."""
+"""Ours alone: ends and stable offsets at a clean stop, so that no log need be read at start."""
 
 _OFFSET_DIGITS = 20
 
@@ -49,7 +49,5 @@ def offset_of(name: str) -> int | None:
 def offsets_with(names: list[str], suffix: str) -> list[int]:
     """Base offsets of all names that are exactly an offset and ``suffix``, ascending."""
     length = _OFFSET_DIGITS + len(suffix)
-    found = (
-        offset_of(name) for name in names if len(name) == length and name.endswith(suffix)
-    )
+    found = (offset_of(name) for name in names if len(name) == length and name.endswith(suffix))
     return sorted(offset for offset in found if offset is not None)

@@ -1,6 +1,6 @@
 """Which leader epoch began at which offset, kept in ``leader-epoch-checkpoint``.
 
-Followers and consumers ask where an epoch ended, to find out whether their log has diverged (KIP-320).
+Followers and consumers ask where an epoch ended, to see whether their log has diverged (KIP-320).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One partition's log on disk: append, read, roll, truncate.
 
-``append_batch`` is the hot path of the whole broker: one header unpacked, one write, plain attributes.
-Whatever fails before or in the write leaves the log as it was.
+``append_batch`` is the hot path of the whole broker: one header unpacked, one write, plain
+attributes. Whatever fails before or in the write leaves the log as it was.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from crc32c import crc32c
 
 from headrace.model.errors import HeadraceError, OffsetOutOfRange
+from headrace.records.header import CONTROL
 from headrace.storage import log_trimming, time_lookup
 from headrace.storage.batch_validation import (
     BatchRules,
@@ -31,7 +32,6 @@ from headrace.storage.producer_state import (
     CompletedTransaction,
     KnownBatch,
     ProducerStates,
-    is_end_marker,
 )
 from headrace.storage.segment import Segment
 from headrace.storage.transaction_index import AbortedTransaction
@@ -48,6 +48,8 @@ _STAMP = Struct(">qii")
 """Base offset, length, leader epoch: the first sixteen bytes, all outside of the checksum."""
 _stamp_into = _STAMP.pack_into
 _CLIENT = Origin.CLIENT
+_new_tuple = tuple.__new__
+"""Half the price of a NamedTuple's own constructor; for the hot path."""
 
 
 class SyncJob(NamedTuple):
@@ -158,10 +160,13 @@ class SegmentedLog:
             raise
         handle.used = True
         segment.note_append(base_offset, last_offset, size, header[8])
-        if header[9] >= 0:
-            self._record_producer(header, base_offset, batch)
-        self.log_end_offset = self.high_watermark = end_offset = last_offset + 1
         states = self.producer_states
+        if header[9] >= 0:
+            if header[5] & CONTROL:
+                self._record_marker(header, base_offset, batch)
+            else:
+                states.record(header, base_offset)
+        self.log_end_offset = self.high_watermark = end_offset = last_offset + 1
         self.last_stable_offset = (
             states.first_unstable_offset(end_offset) if states.has_transactions else end_offset
         )
@@ -169,13 +174,10 @@ class SegmentedLog:
             self.flush()
         if self.listener is not None:
             self.listener(self)
-        return Appended(
-            base_offset,
-            last_offset,
-            header[8] if rules.is_log_append_time else NO_TIMESTAMP,
-            self.log_start_offset,
-            0,
-            False,
+        log_append_time_ms = header[8] if rules.is_log_append_time else NO_TIMESTAMP
+        return _new_tuple(
+            Appended,
+            (base_offset, last_offset, log_append_time_ms, self.log_start_offset, 0, False),
         )
 
     def admit(
@@ -197,7 +199,7 @@ class SegmentedLog:
         return Admitted(batch, header, base_offset)
 
     def write_admitted(self, admitted: Sequence[Admitted], now_ms: int) -> None:
-        """Bring the bytes into the segment; nothing else changes yet, ``undo_write`` takes it back."""
+        """Bring the bytes into the segment; nothing else changes, ``undo_write`` takes it back."""
         size = sum(len(entry.batch) for entry in admitted)
         last = admitted[-1]
         max_timestamp_ms = max(entry.header[8] for entry in admitted)
@@ -222,7 +224,10 @@ class SegmentedLog:
             self._begin_epoch(base_offset)
         self.active.note_append(base_offset, last_offset, len(entry.batch), header[8])
         if header[9] >= 0:
-            self._record_producer(header, base_offset, entry.batch)
+            if header[5] & CONTROL:
+                self._record_marker(header, base_offset, entry.batch)
+            else:
+                self.producer_states.record(header, base_offset)
         self.log_end_offset = last_offset + 1
         log_append_time_ms = header[8] if self._rules.is_log_append_time else NO_TIMESTAMP
         return Appended(
@@ -262,15 +267,12 @@ class SegmentedLog:
         self.epochs.assign(self.leader_epoch, base_offset)
         self._epoch_written = self.leader_epoch
 
-    def _record_producer(self, header: RawHeader, base_offset: int, batch: Buffer) -> None:
-        if is_end_marker(header):
-            marker = read_end_marker(batch)
-            if marker is not None:
-                completed = self.producer_states.record_marker(header, base_offset, marker)
-                if completed is not None:
-                    self.note_completed(self.active, completed)
-        else:
-            self.producer_states.record(header, base_offset)
+    def _record_marker(self, header: RawHeader, base_offset: int, batch: Buffer) -> None:
+        marker = read_end_marker(batch)
+        if marker is not None:
+            completed = self.producer_states.record_marker(header, base_offset, marker)
+            if completed is not None:
+                self.note_completed(self.active, completed)
 
     def note_completed(self, segment: Segment, completed: CompletedTransaction) -> None:
         """A transaction has ended; readers of committed records must hear of an abort."""
@@ -344,9 +346,7 @@ class SegmentedLog:
         return segment
 
     def _new_segment(self, base_offset: int, now_ms: int) -> Segment:
-        segment = Segment(
-            self.environment.files, self.directory, base_offset, self.config, now_ms
-        )
+        segment = Segment(self.environment.files, self.directory, base_offset, self.config, now_ms)
         segment.start_empty()
         segment.jitter_ms = self._jitter_ms(base_offset)
         segment.set_limits(self.config)
@@ -404,7 +404,7 @@ class SegmentedLog:
     def read(
         self, offset: int, max_bytes: int, end_offset: int, *, at_least_one: bool
     ) -> FileSlice | BytesSlice:
-        """Bytes from the batch that holds ``offset`` on; never a batch at or above ``end_offset``."""
+        """Bytes from the batch that holds ``offset`` on; no batch at or above ``end_offset``."""
         if offset < self.log_start_offset or offset > self.log_end_offset:
             self._raise_out_of_range(offset)
         if offset >= end_offset:
@@ -414,9 +414,9 @@ class SegmentedLog:
             return self._read_closed(offset, max_bytes, end_offset, at_least_one)
         if not segment.is_loaded:
             self.load_active()
-        return self._read_segment(segment, offset, max_bytes, end_offset, at_least_one) or BytesSlice(
-            b"", offset
-        )
+        return self._read_segment(
+            segment, offset, max_bytes, end_offset, at_least_one
+        ) or BytesSlice(b"", offset)
 
     def _read_closed(
         self, offset: int, max_bytes: int, end_offset: int, at_least_one: bool

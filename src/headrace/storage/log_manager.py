@@ -1,4 +1,4 @@
-"""All logs of this node: opened at start, created and deleted with their topics, closed at the stop.
+"""All logs of this node: opened at start, created and deleted with topics, closed at the stop.
 
 ``append`` is the one write verb. One batch for a page-cache topic goes straight to its segment;
 everything else goes through the write-ahead log first (``atomic_append.py``).
@@ -180,7 +180,7 @@ class LogManager:
         log.notify()
 
     def _deletion_target(self, log: SegmentedLog) -> str:
-        """``<topic>-<n>.<id>-delete``, as Kafka names it; the topic is cut where it gets too long."""
+        """``<topic>-<n>.<id>-delete``, as Kafka names it; a topic that is too long is cut."""
         for attempt in range(1_000_000):
             tail = f"-{log.partition.partition}.{log.topic_id.hex()}"
             tail += f"{attempt or ''}{DELETED_DIRECTORY_SUFFIX}"
@@ -201,7 +201,7 @@ class LogManager:
         )
 
     def update_config(self, partition: TopicPartition, config: TopicConfig) -> None:
-        """New settings for a log that exists; where they concern durability, it is flushed first."""
+        """New settings for a log that exists; where durability changes, it is flushed first."""
         log = self._logs[partition]
         if config.storage != log.config.storage:
             raise InvalidConfig(
@@ -219,7 +219,7 @@ class LogManager:
             self._end_synced(log)
 
     def _begin_synced(self, log: SegmentedLog) -> None:
-        """From here on the write-ahead log has all of this log: what it lacks was never promised."""
+        """From here on the write-ahead log has all of this log: the rest was never promised."""
         log.flush()
         path = f"{log.directory}/{SYNCED_FROM}"
         checkpoints.write_single_offset(self._disk, path, log.log_end_offset)

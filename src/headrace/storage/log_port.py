@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.environment.ports import Buffer
     from headrace.model.topic import TopicId, TopicPartition
     from headrace.storage.batch_walk import RawHeader
-    from headrace.storage.log_slice import LogSlice
+    from headrace.storage.log_slice import LogSlice as LogSlice
 
 NO_TIMESTAMP = -1
 

@@ -1,6 +1,6 @@
 """A log that lives in memory alone (``storage=memory``): same port, same rules, gone at the stop.
 
-Its size is bounded by the topic's ``retention.bytes``, or by a limit of its own where that is unset.
+Its size is bounded by the topic's ``retention.bytes``, or by a limit of its own if that is unset.
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ class MemoryLog:
             header = check_client_batch(batch, rules, now_ms)
             known = self.producer_states.check(header) if header[9] >= 0 else None
             if known is not None:
-                return self._appended(known.base_offset, known.last_offset, known.timestamp_ms, True)
+                return self._appended(
+                    known.base_offset, known.last_offset, known.timestamp_ms, True
+                )
             if rules.is_demanding:
                 batch, header = apply_rules(batch, header, rules, now_ms)  # type: ignore[arg-type]
         else:
@@ -150,7 +152,7 @@ class MemoryLog:
     def _drop_first(self, count: int) -> None:
         self.size_bytes -= sum(map(len, self._batches[:count]))
         for column in (self._offsets, self._batches, self._max_timestamps):
-            del column[:count]  # type: ignore[attr-defined]
+            del column[:count]
         first = self._offsets[0] if self._offsets else self.log_end_offset
         self._raise_start(max(self.log_start_offset, first))
 
@@ -261,7 +263,7 @@ class MemoryLog:
         self.size_bytes -= sum(map(len, self._batches[kept:]))
         self.log_end_offset = max(self._offsets[kept], 0)
         for column in (self._offsets, self._batches, self._max_timestamps):
-            del column[kept:]  # type: ignore[attr-defined]
+            del column[kept:]
         self.log_start_offset = min(self.log_start_offset, self.log_end_offset)
         self._aborted = [e for e in self._aborted if e.last_offset < self.log_end_offset]
         self.epochs.truncate_from_end(self.log_end_offset)

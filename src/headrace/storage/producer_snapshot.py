@@ -70,7 +70,9 @@ def _decode(fields: tuple[int, ...]) -> Producer:
     producer_id, epoch, sequence, offset, delta, timestamp_ms, coordinator_epoch, start = fields
     producer = Producer(producer_id, epoch)
     producer.last_timestamp_ms = timestamp_ms
-    producer.coordinator_epoch = coordinator_epoch if coordinator_epoch >= 0 else NO_COORDINATOR_EPOCH
+    producer.coordinator_epoch = (
+        coordinator_epoch if coordinator_epoch >= 0 else NO_COORDINATOR_EPOCH
+    )
     producer.transaction_start = start if start >= 0 else NO_OFFSET
     if offset >= 0:
         base_sequence = (sequence - delta) & SEQUENCE_MASK if sequence >= 0 else sequence

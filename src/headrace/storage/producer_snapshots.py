@@ -41,7 +41,7 @@ class ProducerSnapshots:
         return segment_file(self.directory, offset, SNAPSHOT_SUFFIX)
 
     def load(self, producers: ProducerStates, segments: Iterable[Segment], end_offset: int) -> None:
-        """Restore the state before ``end_offset``: the latest good snapshot, then a scan from it."""
+        """Restore the state before ``end_offset``: the latest good snapshot, then a scan."""
         start_offset = self._restore_latest(producers, end_offset)
         for segment in segments:
             segment.load()

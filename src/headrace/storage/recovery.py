@@ -199,7 +199,7 @@ def _copy(disk: Disk, segment: Segment, position: int, path: str) -> None:
 
 
 def _set_aside(log: SegmentedLog, number: int, recovery: LogRecovery) -> None:
-    """Take the segments from ``number`` on out of the log; their log files stay under another name."""
+    """Take the segments from ``number`` on out of the log; their files stay under another name."""
     disk = log.environment.disk
     gone, log.segments[number:] = log.segments[number:], []
     for segment in gone:

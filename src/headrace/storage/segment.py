@@ -45,7 +45,7 @@ class BatchPlace(NamedTuple):
 
 
 class Segment:
-    """Bytes ``[0, size_bytes)`` of a file are batches with offsets ``[base_offset, next_offset)``."""
+    """Bytes ``[0, size_bytes)`` of a file: batches of offsets ``[base_offset, next_offset)``."""
 
     __slots__ = (
         "_recent_offsets",
@@ -57,6 +57,7 @@ class Segment:
         "files",
         "first_timestamp_ms",
         "handle",
+        "index_bytes_max",
         "index_interval_bytes",
         "is_loaded",
         "jitter_ms",
@@ -88,6 +89,7 @@ class Segment:
         self._recent_offsets = array("q")
         self._recent_positions = array("q")
         self.index_interval_bytes = config.index_interval_bytes
+        self.index_bytes_max = config.segment_index_bytes
         self.bytes_since_index = 0
         self.is_loaded = False
         self.size_bytes = -1
@@ -158,7 +160,8 @@ class Segment:
         self.load()
         self.index_interval_bytes = config.index_interval_bytes
         self.size_limit_bytes = config.internal_segment_bytes or config.segment_bytes
-        if self._indexes_are_full(config.segment_index_bytes):
+        self.index_bytes_max = config.segment_index_bytes
+        if self._indexes_are_full():
             self.size_limit_bytes = _ALWAYS_ASK
         if not self.size_bytes:
             self.roll_after_ms = _NEVER
@@ -170,7 +173,12 @@ class Segment:
         )
 
     def must_roll(
-        self, config: TopicConfig, size_bytes: int, max_timestamp_ms: int, last_offset: int, now_ms: int
+        self,
+        config: TopicConfig,
+        size_bytes: int,
+        max_timestamp_ms: int,
+        last_offset: int,
+        now_ms: int,
     ) -> bool:
         """Kafka's rule: by size, by age of the first batch, by full indexes, by relative offset."""
         if not self.size_bytes:
@@ -182,10 +190,11 @@ class Segment:
             self.size_bytes + size_bytes > segment_bytes
             or waited_ms > config.segment_ms - self.jitter_ms
             or last_offset > self.offset_max
-            or self._indexes_are_full(config.segment_index_bytes)
+            or self._indexes_are_full()
         )
 
-    def _indexes_are_full(self, index_bytes: int) -> bool:
+    def _indexes_are_full(self) -> bool:
+        index_bytes = self.index_bytes_max
         # The last slot of the time index is kept for the entry made when the segment is closed.
         return (
             self.offset_index.count >= index_bytes // 8
@@ -209,6 +218,8 @@ class Segment:
             self.offset_index.append(last_offset, position)
             self.time_index.maybe_append(self.max_timestamp_ms, self.max_timestamp_offset)
             since = 0
+            if self._indexes_are_full():
+                self.size_limit_bytes = _ALWAYS_ASK
         self.bytes_since_index = since + size_bytes
         offsets = self._recent_offsets
         offsets.append(base_offset)
@@ -245,8 +256,8 @@ class Segment:
             number = bisect_right(recent, offset) - 1
             position = self._recent_positions[number]
             return BatchPlace(recent[number], position, self._recent_end(number) - position)
-        position = self.offset_index.position_before(offset)
-        for position, header in walk_headers(self.handle.open(), position, self.size_bytes):
+        start = self.offset_index.position_before(offset)
+        for position, header in walk_headers(self.handle.open(), start, self.size_bytes):
             if header[0] + header[6] >= offset:
                 return BatchPlace(header[0], position, header[1] + LENGTH_OVERHEAD)
         return None
@@ -338,5 +349,7 @@ class Segment:
 
     def existing_paths(self) -> list[str]:
         disk = self.files.disk
-        paths = [segment_file(self.directory, self.base_offset, suffix) for suffix in SEGMENT_SUFFIXES]
+        paths = [
+            segment_file(self.directory, self.base_offset, suffix) for suffix in SEGMENT_SUFFIXES
+        ]
         return [path for path in paths if disk.exists(path)]

@@ -1,7 +1,7 @@
 """Reading a segment again from a given place: every checksum verified, every index written anew.
 
-The scan stops at the first byte that is not a whole, valid batch in its right place. What lies before
-is kept; the caller decides what becomes of the rest.
+The scan stops at the first byte that is not a whole, valid batch in its right place. What lies
+before is kept; the caller decides what becomes of the rest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LENGTH_PLAUSIBLE_MAX = 128 * 1024 * 1024
 
 
 class ScanResult(NamedTuple):
-    """The segment is good up to ``valid_bytes``; ``fault`` says what follows, "" if nothing does."""
+    """The segment is good up to ``valid_bytes``; ``fault`` says what follows, if anything does."""
 
     start_position: int
     valid_bytes: int
@@ -93,7 +93,7 @@ def _is_torn_batch(rest: bytes, size: int, next_offset: int) -> bool:
 
 
 def rewind_indexes(segment: Segment, offset: int) -> tuple[int, int]:
-    """Make the indexes forget all from ``offset`` on; (offset, position) of the batch to go on with."""
+    """Make the indexes forget ``offset`` and all after it; (offset, position) to go on with."""
     file_bytes = segment.files.disk.size(segment.path)
     position = segment.offset_index.position_before(offset)
     for place, header in walk_headers(segment.handle.open(), position, file_bytes):

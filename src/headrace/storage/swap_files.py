@@ -45,9 +45,7 @@ def finish_swaps(disk: Disk, directory: str, names: list[str], recovery: LogReco
         _replace_segments(disk, directory, swaps, recovery)
 
 
-def _replace_segments(
-    disk: Disk, directory: str, swaps: list[str], recovery: LogRecovery
-) -> None:
+def _replace_segments(disk: Disk, directory: str, swaps: list[str], recovery: LogRecovery) -> None:
     lowest, end = _covered(disk, directory, swaps)
     for name in disk.list(directory):
         offset = offset_of(name)

@@ -1,7 +1,7 @@
 """The sparse time index: (greatest timestamp so far, offset relative to the segment's base).
 
-Timestamps in it only ascend. The offset is the last one of the batch that brought the timestamp. When
-a segment is closed, its greatest timestamp is always entered: retention reads it from there.
+Timestamps in it only ascend. The offset is the last one of the batch that brought the timestamp.
+When a segment is closed, its greatest timestamp is always entered: retention reads it from there.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def offset_for_timestamp(log: SegmentedLog, timestamp_ms: int) -> tuple[int, int] | None:
-    """(timestamp, offset) of the first record at or after ``timestamp_ms``, below the high watermark."""
+    """(timestamp, offset) of the first visible record at or after ``timestamp_ms``."""
     log.load_active()
     for segment in log.segments:
         segment.load()

@@ -43,8 +43,7 @@ class TransactionIndex:
             data = disk.read_file(path) if disk.exists(path) else b""
             whole = len(data) // ENTRY.size * ENTRY.size
             self._entries = [
-                AbortedTransaction(*fields)
-                for _, *fields in ENTRY.iter_unpack(data[:whole])
+                AbortedTransaction(*fields) for _, *fields in ENTRY.iter_unpack(data[:whole])
             ]
         return self._entries
 

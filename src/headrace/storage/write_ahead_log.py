@@ -1,9 +1,9 @@
 """The node's write-ahead log: what makes an append to several partitions one, and fsync affordable.
 
-Each append is one checksummed frame. Two files take turns: while frames go to one, the segments that
-the other one covers are brought to the medium, and then it is overwritten under a new generation
-number. So the size is bounded, and the files keep their blocks. One sync serves every append that
-waits for it (group commit). ``docs/formats`` has the bytes.
+Each append is one checksummed frame. Two files take turns: while frames go to one, the segments
+that the other one covers are brought to the medium, and then it is overwritten under a new
+generation number. So the size is bounded, and the files keep their blocks. One sync serves every
+append that waits for it (group commit). ``docs/formats`` has the bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headrace.model.topic import TopicId
 
 FILE_NAMES = ("headrace-write-ahead-0.log", "headrace-write-ahead-1.log")
-"""Plain files beside the partitions' directories: Kafka takes every directory there for a partition."""
+"""Plain files: Kafka takes every directory of the data directory for a partition."""
 
 _MAGIC = b"HRWAL\x00\x00\x01"
 _FILE_HEAD = struct.Struct(">8sQI")
@@ -36,7 +36,6 @@ _ENTRY_HEAD = struct.Struct(">H")
 _ENTRY_REST = struct.Struct(">i16sqI")
 _FRAME_BYTES_MAX = 2**31 - 1
 FRAMES_FROM = 32
-
 
 
 class FrameEntry(NamedTuple):
@@ -232,9 +231,7 @@ class WriteAheadLog:
         while self._waiting:
             self._waiting.popleft()[1](None)
 
-    def when_synced(
-        self, number: int, callback: Callable[[BaseException | None], None]
-    ) -> None:
+    def when_synced(self, number: int, callback: Callable[[BaseException | None], None]) -> None:
         if number <= self.synced_number:
             callback(None)
         elif self.failure is not None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from headrace.coordination.shard import CoordinatorRecord
 
+START_MS = 1_000_000
 GROUP = "orders"
 RANGE = (Protocol("range", b"\x00\x00\x00\x00\x00\x01\x00\x01t"),)
 """A subscription to the topic ``t``."""
@@ -73,11 +74,18 @@ class MemoryPort:
 class GroupBench:
     """Time stands still until ``pass_ms``; a request that has to wait has no reply yet."""
 
-    def __init__(self, settings: GroupSettings | None = None, log: Sequence[Any] = ()) -> None:
-        ids = count(1)
-        self.now_ms = 1_000_000
+    def __init__(
+        self,
+        settings: GroupSettings | None = None,
+        log: Sequence[CoordinatorRecord] = (),
+        *,
+        now_ms: int = START_MS,
+        id_from: int = 1,
+    ) -> None:
+        self._ids = count(id_from)
+        self.now_ms = now_ms
         self.port = MemoryPort()
-        self.registry = GroupRegistry(settings or GroupSettings(), lambda: f"id{next(ids)}")
+        self.registry = GroupRegistry(settings or GroupSettings(), self._new_id)
         self.machine = GroupCoordinator(
             self.registry,
             [
@@ -95,7 +103,12 @@ class GroupBench:
 
     def restarted(self) -> GroupBench:
         """Another coordinator that read the log of this one."""
-        return GroupBench(self.registry.settings, self.port.log)
+        return GroupBench(
+            self.registry.settings, self.port.log, now_ms=self.now_ms, id_from=next(self._ids)
+        )
+
+    def _new_id(self) -> str:
+        return f"id{next(self._ids)}"
 
     # --- verbs ----------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Driver for aiokafka: its event loop runs in a thread of its own, so heartbeats go on in between."""
+"""Driver for aiokafka: its event loop has a thread of its own, so heartbeats go on meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, Records
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, for_code
 
-from interop.clients.driver_loop import (
+from ..values import ClientFailure, ConsumerSettings, Json, Received, Record
+from .driver_loop import (
     ADMIN_TIMEOUT_S,
     POLL_RECORDS_MAX,
     PRODUCE_TIMEOUT_S,
@@ -24,7 +25,6 @@ from interop.clients.driver_loop import (
     Driver,
     serve,
 )
-from interop.values import ClientFailure, ConsumerSettings, Json, Received, Record
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -110,9 +110,7 @@ class AiokafkaConsumer(ConsumerDriver):
             if not self._starting.done():
                 return []
         await self._starting
-        batches = await self._consumer.getmany(
-            timeout_ms=timeout_ms, max_records=POLL_RECORDS_MAX
-        )
+        batches = await self._consumer.getmany(timeout_ms=timeout_ms, max_records=POLL_RECORDS_MAX)
         return [_received(message) for batch in batches.values() for message in batch]
 
     def poll(self, timeout_ms: int) -> list[Received]:

@@ -11,11 +11,10 @@ from confluent_kafka import (
     ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
-    Message,
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
@@ -26,7 +25,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from interop.clients.driver_loop import (
+from ..values import ClientFailure, ConsumerSettings, Json, Received, Record
+from .driver_loop import (
     ADMIN_TIMEOUT_S,
     POLL_RECORDS_MAX,
     PRODUCE_TIMEOUT_S,
@@ -34,7 +34,6 @@ from interop.clients.driver_loop import (
     Driver,
     serve,
 )
-from interop.values import ClientFailure, ConsumerSettings, Json, Received, Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +55,7 @@ def _failure_of(error: KafkaError) -> ClientFailure:
     return ClientFailure(None if local else code, error.name(), error.str())
 
 
-def _received(message: Message) -> Received:
+def _received(message: Any) -> Received:
     kind, timestamp_ms = message.timestamp()
     record = Record(
         value=message.value(),
@@ -102,8 +101,9 @@ class ConfluentConsumer(ConsumerDriver):
         messages = self._consumer.consume(1, timeout_ms / 1000)
         messages += self._consumer.consume(POLL_RECORDS_MAX, 0)
         for message in messages:
-            if message.error() is not None:
-                raise _failure_of(message.error())
+            error = message.error()
+            if error is not None:
+                raise _failure_of(error)
         return [_received(message) for message in messages]
 
     def assignment(self) -> list[tuple[str, int]]:
@@ -166,9 +166,7 @@ class ConfluentDriver(Driver):
         failures: list[ClientFailure] = []
         for position, record in enumerate(records):
 
-            def delivered(
-                error: KafkaError | None, message: Message, position: int = position
-            ) -> None:
+            def delivered(error: KafkaError | None, message: Any, position: int = position) -> None:
                 if error is not None:
                     failures.append(_failure_of(error))
                 else:
@@ -226,7 +224,7 @@ class ConfluentDriver(Driver):
         return low
 
     def list_offset(self, topic: str, partition: int, at: str) -> int:
-        spec = OffsetSpec.earliest() if at == "earliest" else OffsetSpec.latest()
+        spec: Any = getattr(OffsetSpec, at)()
         result = self._admin.list_offsets({TopicPartition(topic, partition): spec})
         offset: int = next(iter(result.values())).result(ADMIN_TIMEOUT_S).offset
         return offset

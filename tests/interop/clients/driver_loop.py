@@ -15,7 +15,7 @@ import traceback
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from interop.values import ClientFailure, ConsumerSettings, Json, Received, Record
+from ..values import ClientFailure, ConsumerSettings, Json, Received, Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,9 +74,7 @@ class Driver:
         """The broker's error number inside a library's exception, if there is one."""
         raise NotImplementedError
 
-    def produce(
-        self, topic: str, records: list[Json], codec: str, idempotent: bool
-    ) -> list[int]:
+    def produce(self, topic: str, records: list[Json], codec: str, idempotent: bool) -> list[int]:
         return self.send(topic, [Record.from_json(r) for r in records], codec, idempotent)
 
     def open_consumer(self, settings: Json) -> int:
@@ -123,9 +121,7 @@ def _answer(driver: Driver, line: str) -> Json:
         failure = error if isinstance(error, ClientFailure) else driver.failure(error)
         if failure is None:
             failure = ClientFailure(None, type(error).__name__, str(error))
-        return {
-            "error": {"code": failure.code, "name": failure.name, "message": failure.message}
-        }
+        return {"error": {"code": failure.code, "name": failure.name, "message": failure.message}}
 
 
 def serve(driver_class: type[Driver]) -> None:

@@ -17,14 +17,14 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
-from interop.clients.driver_loop import (
+from ..values import ClientFailure, ConsumerSettings, Json, Received, Record
+from .driver_loop import (
     POLL_RECORDS_MAX,
     PRODUCE_TIMEOUT_S,
     ConsumerDriver,
     Driver,
     serve,
 )
-from interop.values import ClientFailure, ConsumerSettings, Json, Received, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,8 +60,8 @@ def _received(message: Any) -> Received:
 class PollingThread:
     """Polls a consumer all the time, as an application would.
 
-    The library loses a rebalance that completes while nobody polls; and as it is not safe for use by
-    several threads, other calls take their turn between two polls.
+    The library loses a rebalance that completes while nobody polls; and as it is not safe for use
+    by several threads, other calls take their turn between two polls.
     """
 
     def __init__(self, consumer: KafkaConsumer) -> None:

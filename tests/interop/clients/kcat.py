@@ -19,14 +19,14 @@ from typing import IO, TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError
 
-from interop.clients.driver_loop import (
+from ..values import ClientFailure, ConsumerSettings, Received, Record
+from .driver_loop import (
     ADMIN_TIMEOUT_S,
     PRODUCE_TIMEOUT_S,
     ConsumerDriver,
     Driver,
     serve,
 )
-from interop.values import ClientFailure, ConsumerSettings, Received, Record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,6 +6,8 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import pytest
+
 from ..deadline import wait_until
 from ..values import ClientFailure, ConsumerSettings, Received, Record
 
@@ -121,12 +123,9 @@ def poll_all(
 
 def expect_failure(code: int, action: Callable[[], object]) -> None:
     """The broker must refuse the action with this error number."""
-    try:
-        outcome = action()
-    except ClientFailure as failure:
-        assert failure.code == code, f"expected error {code}, got {failure}"
-        return
-    raise AssertionError(f"expected error {code}, but it succeeded: {outcome!r}")
+    with pytest.raises(ClientFailure) as caught:
+        action()
+    assert caught.value.code == code, f"expected error {code}, got {caught.value}"
 
 
 def numbered(count: int, partitions: int = 1, word: str = "record") -> list[Record]:

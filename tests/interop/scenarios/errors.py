@@ -32,9 +32,7 @@ def bad_topics_are_refused(run: ScenarioRun) -> None:
         INVALID_CONFIG, lambda: create(run.name("bad"), configs={"retention.ms": "soon"})
     )
     expect_failure(INVALID_PARTITIONS, lambda: run.client.create_partitions(topic, 1))
-    expect_failure(
-        UNKNOWN_TOPIC_OR_PARTITION, lambda: run.client.delete_topic(run.name("nowhere"))
-    )
+    expect_failure(UNKNOWN_TOPIC_OR_PARTITION, lambda: run.client.delete_topic(run.name("nowhere")))
 
 
 @scenario("send-error")
@@ -49,9 +47,7 @@ def too_large_record_is_refused(run: ScenarioRun) -> None:
 def offset_out_of_range_is_reported(run: ScenarioRun) -> None:
     topic = run.new_topic("short")
     run.client.produce(topic, numbered(3))
-    behind_the_end = ConsumerSettings(
-        assign=((topic, 0),), offset_reset="none", start_offset=1_000
-    )
+    behind_the_end = ConsumerSettings(assign=((topic, 0),), offset_reset="none", start_offset=1_000)
     consumer = run.open(behind_the_end)
 
     def poll_until_refused() -> None:

@@ -18,9 +18,7 @@ PARTITIONS = 4
 REBALANCE_TIMEOUT_S = 40.0
 
 
-def _shared_out(
-    consumers: list[Consumer], topic: str
-) -> Callable[[list[Received]], bool]:
+def _shared_out(consumers: list[Consumer], topic: str) -> Callable[[list[Received]], bool]:
     """Every partition has exactly one owner and every member has some."""
     everything = {(topic, number) for number in range(PARTITIONS)}
 

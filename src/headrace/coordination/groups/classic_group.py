@@ -135,6 +135,7 @@ class ClassicGroup:
         self.state_timestamp_ms = now_ms
 
     def add(self, member: ClassicMember) -> None:
+        assert member.member_id not in self.members
         assert member.instance_id not in self.static_ids
         self.members[member.member_id] = member
         if member.instance_id is not None:

@@ -8,12 +8,13 @@ from headrace.coordination.groups.classic_group import ClassicGroup
 from headrace.coordination.groups.classic_rebalance import answer_waiting, joined
 from headrace.coordination.groups.classic_states import ClassicState
 from headrace.coordination.groups.members import ClassicMember
-from headrace.coordination.groups.record_codecs import group_record
+from headrace.coordination.groups.record_codecs import NAME_BYTES_MAX, group_record
 from headrace.coordination.shard import Decision, answer
 from headrace.model.errors import (
     FencedInstance,
     GroupFull,
     InconsistentGroupProtocol,
+    InvalidRequest,
     InvalidSessionTimeout,
     MemberIdRequired,
     RebalanceInProgress,
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 PENDING_IDS_MAX = 10_000
 """Most ids of one group that are handed out and not yet joined with; each costs a deadline."""
 
+MEMBER_NAME_BYTES_MAX = NAME_BYTES_MAX - 64
+"""Ids are made of a name and a UUID, and both have to fit into a field of the group's record."""
+
 
 class Joins:
     """Decides JoinGroup."""
@@ -42,6 +46,7 @@ class Joins:
         self._raise_if_illegal_session_timeout(command.session_timeout_ms)
         if not command.protocol_type or not command.protocols:
             raise InconsistentGroupProtocol("a member must name a protocol type and a protocol")
+        _raise_if_too_long(command)
         decision = Decision([], [])
         group = self._group_for(command, decision)
         if not self._has_room(group, command.member_id):
@@ -252,3 +257,15 @@ class Joins:
             # Told of the old leader it takes itself for a follower, and does not assign anew.
             reply = reply._replace(members=())
         decision.replies.append((token, reply))
+
+
+def _raise_if_too_long(command: JoinGroup) -> None:
+    """Flexible versions of the request can carry names that the group's record has no room for."""
+    names = (
+        command.client_id,
+        command.instance_id or "",
+        command.protocol_type,
+        *(protocol.name for protocol in command.protocols),
+    )
+    if any(len(name.encode()) > MEMBER_NAME_BYTES_MAX for name in names):
+        raise InvalidRequest(f"a name of a member has more than {MEMBER_NAME_BYTES_MAX} bytes")

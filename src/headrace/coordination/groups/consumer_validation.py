@@ -10,6 +10,7 @@ from headrace.coordination.groups.consumer_member import (
     NO_REBALANCE_TIMEOUT,
     STATIC_LEAVE_EPOCH,
 )
+from headrace.coordination.groups.record_codecs import NAME_BYTES_MAX
 from headrace.model.errors import (
     FencedInstance,
     FencedMemberEpoch,
@@ -77,6 +78,8 @@ def _raise_if_badly_named(command: ConsumerHeartbeat) -> None:
     is_id_optional = command.may_lack_member_id and command.member_epoch == JOIN_EPOCH
     if not command.member_id and not is_id_optional:
         raise InvalidRequest("the member id must not be empty")
+    if len(command.member_id.encode()) > NAME_BYTES_MAX:
+        raise InvalidRequest(f"the member id has more than {NAME_BYTES_MAX} bytes")
     if command.instance_id == "":
         raise InvalidRequest("the instance id must not be empty")
     if command.rack_id == "":

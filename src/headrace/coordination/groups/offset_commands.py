@@ -125,7 +125,7 @@ class OffsetCommands:
             raise GroupNotFound(f"there is no group {command.group_id!r}")
         offsets = self._offsets.of_group(command.group_id)
         if command.partitions is None:
-            return answer(token, [_fetched(each, offsets[each]) for each in offsets])
+            return answer(token, [_fetched(each, offsets[each]) for each in sorted(offsets)])
         topic_ids = command.topic_ids
         fetched = []
         for partition in command.partitions:

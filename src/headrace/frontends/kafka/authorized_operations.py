@@ -29,6 +29,8 @@ CLUSTER_OPERATIONS = _bits(
     _IDEMPOTENT_WRITE,
 )
 
+GROUP_OPERATIONS = _bits(_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)
+
 
 def topic_operations(*, is_asked: bool) -> int:
     return TOPIC_OPERATIONS if is_asked else NOT_ASKED
@@ -36,3 +38,7 @@ def topic_operations(*, is_asked: bool) -> int:
 
 def cluster_operations(*, is_asked: bool) -> int:
     return CLUSTER_OPERATIONS if is_asked else NOT_ASKED
+
+
+def group_operations(*, is_asked: bool) -> int:
+    return GROUP_OPERATIONS if is_asked else NOT_ASKED

@@ -12,7 +12,7 @@ import logging
 import struct
 from collections import deque
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from headrace.codecs.kafka.errors import MalformedMessage
 from headrace.codecs.kafka.headers import encode_response_frame
@@ -88,12 +88,11 @@ class Session(asyncio.BufferedProtocol):
     # --- the loop calls these -------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
         peer = transport.get_extra_info("peername")
         if peer:
             self.peer_host, self.peer_port = peer[0], peer[1]
-        self.outbox = Outbox(self._loop, transport, self._resume)
+        self.outbox = Outbox(self._loop, self._transport, self._resume)
         refusal = self._listener.admit(self)
         if refusal is not None:
             self.cut_off("refused", refusal)

@@ -23,7 +23,7 @@ from kio.static.constants import EntityType
 
 INTEGER_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint16": 16, "uint32": 32}
 TEXTS = ("", "a", "topic-1", "größe", "x" * 126, "y" * 127, "日本" * 60, "z" * 300)
-ARRAY_SIZES = (1, 1, 2, 3)
+ARRAY_SIZES = (1, 1, 1, 2)
 LONG_ARRAY_CHANCE = 0.3
 LONG_ARRAY_SIZE = 140
 TIMES_MS = (-1, 0, 1, 1500, 60_000, 2**31 - 1)
@@ -96,15 +96,15 @@ class KioValues:
         kafka_type = item.metadata.get("kafka_type")
         if not is_array:
             return self._value(kafka_type, inner)
-        return tuple(self._value(kafka_type, inner) for _ in range(self._array_size(is_present)))
+        return self._array(kafka_type, inner) if is_present else ()
 
-    def _array_size(self, is_present: bool) -> int:
-        if not is_present:
-            return 0
+    def _array(self, kafka_type: str | None, inner: Any) -> tuple[Any, ...]:
         if not self._has_long_array and self._random.random() < LONG_ARRAY_CHANCE:
             self._has_long_array = True
-            return LONG_ARRAY_SIZE
-        return self._random.choice(ARRAY_SIZES)
+            first = self._value(kafka_type, inner)
+            return (first,) * LONG_ARRAY_SIZE
+        size = self._random.choice(ARRAY_SIZES)
+        return tuple(self._value(kafka_type, inner) for _ in range(size))
 
     def _value(self, kafka_type: str | None, inner: Any) -> Any:
         if kafka_type is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 GENERATED = "headrace.codecs.kafka.generated"
 ABUNDANCES = (0.0, 0.5, 0.7, 1.0)
-SAMPLES_PER_ABUNDANCE = {0.0: 1, 0.5: 2, 0.7: 3, 1.0: 5}
+SAMPLES_PER_ABUNDANCE = {0.0: 1, 0.5: 2, 0.7: 2, 1.0: 2}
 SEEDS = [
     (abundance, number)
     for abundance in ABUNDANCES

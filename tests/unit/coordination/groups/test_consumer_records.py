@@ -22,15 +22,10 @@ def record(key: str, value: str) -> CoordinatorRecord:
 GROUP_EPOCH = record("0003000167", "000000000007010008fffffffffffffffe")
 STATIC_MEMBER = record(
     "000500016700016d",
-    "0000026902720263"
-    "0b2f3132372e302e302e31"
-    "0302610262"
-    "01000493e008756e69666f726d00",
+    "00000269027202630b2f3132372e302e302e31030261026201000493e008756e69666f726d00",
 )
 TARGET_EPOCH = record("0006000167", "0000000000070100080000018bcfe56800")
-TARGET = record(
-    "000700016700016d", f"000002{TOPIC_HEX}040000000000000001000000020000"
-)
+TARGET = record("000700016700016d", f"000002{TOPIC_HEX}040000000000000001000000020000")
 CURRENT = record(
     "000800016700016d",
     f"000000000007000000060102{TOPIC_HEX}030000000000000001010009030000000500000007"
@@ -138,9 +133,7 @@ def test_value_of_another_version_is_refused() -> None:
 
 
 @given(st.sampled_from([GROUP_EPOCH, STATIC_MEMBER, TARGET, CURRENT, PATTERN]), st.data())
-def test_cut_record_is_refused(
-    whole: CoordinatorRecord, data: st.DataObject
-) -> None:
+def test_cut_record_is_refused(whole: CoordinatorRecord, data: st.DataObject) -> None:
     readers = {
         GROUP_EPOCH: stored.read_group_epoch,
         STATIC_MEMBER: lambda value: stored.read_member("m", value),

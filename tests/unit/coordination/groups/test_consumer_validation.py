@@ -46,6 +46,7 @@ def test_valid_heartbeat_passes(command: ConsumerHeartbeat) -> None:
     [
         (JOIN._replace(group_id=""), InvalidRequest),
         (JOIN._replace(member_id=""), InvalidRequest),
+        (JOIN._replace(member_id="m" * 32_768), InvalidRequest),
         (JOIN._replace(instance_id=""), InvalidRequest),
         (JOIN._replace(rack_id=""), InvalidRequest),
         (JOIN._replace(rebalance_timeout_ms=-1), InvalidRequest),

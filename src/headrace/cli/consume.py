@@ -1,0 +1,249 @@
+"""``headrace consume``: records to standard output or a file.
+
+(Typer reads these annotations, so they are not postponed.)
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from headrace.cli.client import Broker, connect
+from headrace.cli.exit_codes import ExitCode, Failure
+from headrace.cli.options import (
+    DEFAULT_BOOTSTRAP,
+    DEFAULT_TIMEOUT_SECONDS,
+    Bootstrap,
+    ClientSettings,
+    Timeout,
+)
+from headrace.cli.positions import Start, assign, end_offsets
+from headrace.cli.progress import progress
+from headrace.cli.record_lines import json_line, text_line
+from headrace.cli.times import parse_time_ms
+
+POLL_SECONDS = 0.5
+BATCH_RECORDS_MAX = 500
+NO_GROUP = "headrace-cli"
+"""The library wants a name; without subscription and commits nothing of it reaches the broker."""
+
+
+def consume(
+    topic: Annotated[str, typer.Argument(help="The topic.")],
+    from_beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="Start at the oldest record.")
+    ] = False,
+    from_offset: Annotated[
+        int | None,
+        typer.Option("--from-offset", help="Start at this offset; -N: N before the end."),
+    ] = None,
+    from_time: Annotated[
+        str | None,
+        typer.Option("--from-time", metavar="TIME", help="Start at 2026-01-31T12:00Z, or -15m."),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", "-g", help="Join this group and commit offsets.")
+    ] = None,
+    partition: Annotated[
+        list[int] | None, typer.Option("--partition", "-p", min=0, help="Only this partition.")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", "-n", min=1, help="Stop after so many records.")
+    ] = None,
+    at_end: Annotated[
+        bool, typer.Option("--at-end", "-e", help="Stop at what is the end now.")
+    ] = False,
+    idle: Annotated[
+        float | None, typer.Option("--idle", min=0.1, help="Stop after so many quiet seconds.")
+    ] = None,
+    keys: Annotated[bool, typer.Option("--keys", help="Print keys before values.")] = False,
+    headers: Annotated[bool, typer.Option("--headers", help="Print headers first.")] = False,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="Write to this file, with a progress bar.")
+    ] = None,
+    bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
+    client: ClientSettings = [],  # noqa: B006 - typer copies it
+    timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line.")
+    ] = False,
+) -> None:
+    """Receive records, from the end of the topic unless told otherwise, until Ctrl-C.
+
+    \b
+    headrace consume greetings --from-beginning --count 1
+    headrace consume orders --from-time -15m --json
+    headrace consume orders --group billing --keys
+    headrace consume orders --from-beginning --at-end --json --file orders.jsonl
+    """
+    start = _start(from_beginning, from_offset, from_time)
+    _raise_if_contradictory(group, start, partition, at_end)
+    broker = connect(bootstrap, client, timeout)
+    consumer = broker.consumer(_consumer_settings(group, start))
+    try:
+        places = _partitions(broker, consumer, topic, partition)
+        ends = end_offsets(broker, consumer, topic, places) if at_end else None
+        if group is None:
+            assign(broker, consumer, topic, places, start)
+        else:
+            consumer.subscribe([topic])
+        reader = Reader(broker, consumer, count=count, ends=ends, idle_seconds=idle)
+        with (
+            _destination(file) as stream,
+            progress("records", count, wanted=file is not None) as advance,
+        ):
+            for message in reader.messages():
+                _write(stream, message, as_json=as_json, keys=keys, headers=headers)
+                if group is not None:
+                    consumer.store_offsets(message=message)
+                advance(1)
+    finally:
+        consumer.close()
+
+
+class Reader:
+    """Takes messages until one of the ends is reached: a count, the ends of logs, silence."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        consumer: Any,
+        *,
+        count: int | None,
+        ends: dict[int, int] | None,
+        idle_seconds: float | None,
+    ) -> None:
+        self._broker = broker
+        self._consumer = consumer
+        self._left = count
+        self._ends = ends
+        self._idle_seconds = idle_seconds
+
+    def messages(self) -> Iterator[Any]:
+        quiet_since = time.monotonic()
+        while not self._is_at_ends():
+            wanted = BATCH_RECORDS_MAX if self._left is None else min(self._left, BATCH_RECORDS_MAX)
+            with self._broker.errors():
+                batch = self._consumer.consume(wanted, POLL_SECONDS)
+            if batch:
+                quiet_since = time.monotonic()
+            elif self._has_been_quiet(time.monotonic() - quiet_since):
+                return
+            yield from self._usable(batch)
+            if self._left is not None:
+                self._left -= len(batch)
+                if self._left <= 0:
+                    return
+
+    def _has_been_quiet(self, seconds: float) -> bool:
+        return self._idle_seconds is not None and seconds >= self._idle_seconds
+
+    def _usable(self, batch: list[Any]) -> Iterator[Any]:
+        for message in batch:
+            if message.error() is not None:
+                raise self._broker.failure(message.error(), f"topic {message.topic()}")
+            if self._ends is None or message.offset() < self._ends[message.partition()]:
+                yield message
+
+    def _is_at_ends(self) -> bool:
+        """Positions, not records, tell: the last offsets may belong to markers."""
+        if self._ends is None:
+            return False
+        with self._broker.errors():
+            positions = self._consumer.position(self._consumer.assignment())
+        return all(
+            self._ends[each.partition] <= max(each.offset, self._start_of(each))
+            for each in positions
+        )
+
+    def _start_of(self, place: Any) -> int:
+        # Before the first message the library knows no position; an empty log has no more to say.
+        low, high = self._consumer.get_watermark_offsets(place, cached=True)
+        return high if low == high else -1
+
+
+def _start(from_beginning: bool, from_offset: int | None, from_time: str | None) -> Start:
+    if from_beginning + (from_offset is not None) + (from_time is not None) > 1:
+        raise Failure("pass one of --from-beginning, --from-offset, --from-time", ExitCode.USAGE)
+    if from_time is not None:
+        return Start(time_ms=parse_time_ms(from_time, int(time.time() * 1_000)))
+    return Start(offset=from_offset, is_beginning=from_beginning)
+
+
+def _raise_if_contradictory(
+    group: str | None, start: Start, partition: list[int] | None, at_end: bool
+) -> None:
+    if group is None:
+        return
+    if start.offset is not None or start.time_ms is not None:
+        raise Failure(
+            "a group begins where it was: use 'headrace group reset-offsets' to move it",
+            ExitCode.USAGE,
+        )
+    if partition:
+        raise Failure(
+            "a group shares out the partitions itself: leave out --partition", ExitCode.USAGE
+        )
+    if at_end:
+        raise Failure("with --group, use --count or --idle to stop", ExitCode.USAGE)
+
+
+def _consumer_settings(group: str | None, start: Start) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "auto.offset.reset": "earliest" if start.is_beginning else "latest",
+        "enable.auto.offset.store": False,
+    }
+    if group is None:
+        return settings | {"group.id": NO_GROUP, "enable.auto.commit": False}
+    return settings | {"group.id": group, "enable.auto.commit": True}
+
+
+def _partitions(broker: Broker, consumer: Any, topic: str, wanted: list[int] | None) -> list[int]:
+    found = sorted(broker.metadata(consumer, topic).topics[topic].partitions)
+    for index in wanted or ():
+        if index not in found:
+            raise Failure(f"topic {topic} has no partition {index}", ExitCode.NOT_FOUND)
+    return sorted(set(wanted)) if wanted else found
+
+
+@contextmanager
+def _destination(file: Path | None) -> Iterator[BinaryIO]:
+    if file is None:
+        yield sys.stdout.buffer
+        return
+    try:
+        with file.open("wb") as opened:
+            yield opened
+    except OSError as error:
+        raise Failure(f"cannot write {file}: {error.strerror}") from error
+
+
+def _write(stream: BinaryIO, message: Any, *, as_json: bool, keys: bool, headers: bool) -> None:
+    found = message.headers() or []
+    if as_json:
+        line = json_line(
+            topic=message.topic(),
+            partition=message.partition(),
+            offset=message.offset(),
+            timestamp_ms=message.timestamp()[1],
+            key=message.key(),
+            value=message.value(),
+            headers=found,
+        )
+        stream.write(line.encode("utf-8", "surrogatepass") + b"\n")
+    else:
+        stream.write(
+            text_line(
+                key=message.key(),
+                value=message.value(),
+                headers=found,
+                with_key=keys,
+                with_headers=headers,
+            )
+        )
+    if stream is sys.stdout.buffer:
+        stream.flush()

@@ -1,0 +1,44 @@
+"""Asking groups from a handler: the answer comes when the coordinator has one."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from headrace.frontends.kafka.context import Pending
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from headrace.broker.groups import Groups
+
+
+def ask(groups: Groups, group_id: str, command: Any, render: Callable[[Any], Any]) -> Pending:
+    """``render`` makes the response of the reply, which may be a HeadraceError."""
+    pending = Pending()
+    groups.submit(group_id, command, lambda reply: pending.complete(render(reply)))
+    return pending
+
+
+def ask_each(
+    groups: Groups,
+    commands: Sequence[tuple[str, Any]],
+    render: Callable[[Sequence[Any]], Any],
+) -> Pending:
+    """Several groups at once; ``render`` gets their replies in the order of the commands."""
+    pending = Pending()
+    replies: list[Any] = [None] * len(commands)
+    missing = len(commands)
+
+    def keep(index: int, reply: Any) -> None:
+        nonlocal missing
+        replies[index] = reply
+        missing -= 1
+        if missing == 0:
+            pending.complete(render(replies))
+
+    if not commands:
+        pending.complete(render(replies))
+    for index, (group_id, command) in enumerate(commands):
+        groups.submit(group_id, command, partial(keep, index))
+    return pending

@@ -1,0 +1,35 @@
+"""ListGroups (key 16), versions 0-5: v1 throttle time · v3 flexible · v4 states · v5 types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.codecs.kafka.generated.list_groups import ListedGroup, ListGroupsResponse
+from headrace.coordination.groups.commands import ListGroups
+from headrace.frontends.kafka.context import Pending
+from headrace.frontends.kafka.errors import error_code
+from headrace.model.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from headrace.codecs.kafka.generated.list_groups import ListGroupsRequest
+    from headrace.frontends.kafka.context import RequestContext
+
+API_KEY = 16
+VERSIONS = (0, 5)
+
+
+def handle(request: ListGroupsRequest, context: RequestContext) -> Pending:
+    pending = Pending()
+    command = ListGroups(frozenset(request.states_filter), frozenset(request.types_filter))
+    context.broker.groups.list_groups(command, lambda reply: pending.complete(_render(reply)))
+    return pending
+
+
+def _render(reply: Any) -> ListGroupsResponse:
+    if isinstance(reply, HeadraceError):
+        return ListGroupsResponse(error_code=error_code(reply))
+    return ListGroupsResponse(
+        groups=[
+            ListedGroup(each.group_id, each.protocol_type, each.state, each.kind) for each in reply
+        ]
+    )

@@ -1,0 +1,1 @@
+"""Tests of the metadata records, their replay and the decisions about them."""

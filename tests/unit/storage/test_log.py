@@ -1,0 +1,226 @@
+"""One partition's log: append, read, roll."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.model.errors import DiskFull, OffsetOutOfRange, StorageFailure
+from headrace.records.build import build_batch
+from headrace.records.header import batches
+from headrace.testing.faulty_disk import FaultyDisk
+from headrace.testing.storage_bench import StorageBench, read_records, read_values
+
+
+def fill(bench: StorageBench, log, count: int, size: int = 10) -> None:
+    for number in range(count):
+        bench.append(log, [b"%06d" % number + b"x" * size])
+
+
+def test_append_assigns_offsets_and_moves_the_high_watermark(bench):
+    log = bench.create()
+    first = bench.append(log, [b"a", b"b"])
+    second = bench.append(log, [b"c"])
+    assert (first.base_offset, first.last_offset) == (0, 1)
+    assert (second.base_offset, second.last_offset, second.commit_number) == (2, 2, 0)
+    assert (log.log_end_offset, log.high_watermark, log.last_stable_offset) == (3, 3, 3)
+    assert read_values(log) == [b"a", b"b", b"c"]
+    assert first.log_append_time_ms == -1
+
+
+def test_append_stamps_offset_and_leader_epoch(bench):
+    log = bench.create()
+    log.leader_epoch = 5
+    bench.append(log, [b"a"])
+    bench.append(log, [b"b"])
+    data = log.read(0, 1000, 2, at_least_one=True).read()
+    assert [(h.base_offset, h.leader_epoch) for _, h in batches(data)] == [(0, 5), (1, 5)]
+
+
+def test_read_starts_with_the_batch_that_holds_the_offset(bench):
+    log = bench.create()
+    bench.append(log, [b"a", b"b", b"c"])
+    bench.append(log, [b"d"])
+    found = log.read(1, 10_000, 4, at_least_one=True)
+    assert found.first_offset == 0
+    assert [h.base_offset for _, h in batches(found.read())] == [0, 3]
+    assert found.file is not None
+
+
+def test_read_at_the_end_is_empty_and_beyond_it_out_of_range(bench):
+    log = bench.create()
+    bench.append(log, [b"a"])
+    assert len(log.read(1, 100, 1, at_least_one=True)) == 0
+    with pytest.raises(OffsetOutOfRange):
+        log.read(2, 100, 2, at_least_one=True)
+    with pytest.raises(OffsetOutOfRange):
+        log.read(-1, 100, 1, at_least_one=True)
+
+
+def test_read_of_an_empty_log_is_empty(bench):
+    log = bench.create()
+    assert log.read(0, 100, 0, at_least_one=True).read() == b""
+
+
+def test_read_gives_at_least_one_batch_only_if_asked(bench):
+    log = bench.create()
+    bench.append(log, [b"x" * 500])
+    bench.append(log, [b"y"])
+    assert len(log.read(0, 10, 2, at_least_one=False)) == 0
+    found = log.read(0, 10, 2, at_least_one=True)
+    assert [h.base_offset for _, h in batches(found.read())] == [0]
+
+
+def test_read_ends_at_a_batch_boundary_near_the_tail(bench):
+    log = bench.create()
+    fill(bench, log, 10)
+    size = len(log.read(0, 10_000, 1, at_least_one=True))
+    found = log.read(3, 2 * size + 5, 10, at_least_one=True)
+    assert [h.base_offset for _, h in batches(found.read())] == [3, 4]
+    assert len(found) == 2 * size
+
+
+@pytest.mark.parametrize("end_offset", [1, 7, 150, 299])
+def test_read_never_passes_the_end_offset(bench, end_offset):
+    log = bench.create(index_interval_bytes="200")
+    fill(bench, log, 300)
+    found = log.read(0, 1 << 20, end_offset, at_least_one=True)
+    assert [h.base_offset for _, h in batches(found.read())] == list(range(end_offset))
+
+
+def test_read_finds_every_offset_in_every_segment(bench):
+    log = bench.create(internal_segment_bytes="1000", index_interval_bytes="200")
+    fill(bench, log, 200)
+    assert len(log.segments) > 10
+    for offset in range(200):
+        found = log.read(offset, 100, 200, at_least_one=True)
+        assert found.first_offset == offset
+    assert len(read_records(log)) == 200
+
+
+def test_log_rolls_by_size_and_snapshots_and_syncs_the_closed_segment(bench):
+    log = bench.create(internal_segment_bytes="300")
+    fill(bench, log, 10)
+    bases = [segment.base_offset for segment in log.segments]
+    names = bench.disk.list("data/t-0")
+    assert bases == [0, 3, 6, 9]
+    for base in bases[:-1]:
+        assert {f"{base:020d}.index", f"{base:020d}.timeindex"} <= set(names)
+    assert f"{9:020d}.snapshot" in names
+    assert log.recovery_point == 9
+
+
+def test_log_rolls_by_age_of_the_first_batch(bench):
+    log = bench.create(segment_ms="1000")
+    now = bench.clock.now_ms()
+    bench.append(log, [b"a"], timestamp_ms=now)
+    bench.append(log, [b"b"], timestamp_ms=now + 1000)
+    bench.append(log, [b"c"], timestamp_ms=now + 1001)
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_log_without_timestamps_rolls_by_the_clock(bench):
+    log = bench.create(segment_ms="1000")
+    bench.append(log, [b"a"], timestamp_ms=-1)
+    bench.append(log, [b"b"], timestamp_ms=-1)
+    bench.clock.advance(2)
+    bench.append(log, [b"c"], timestamp_ms=-1)
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_jitter_spreads_the_rolls_of_partitions(bench):
+    logs = [
+        bench.create(partition=number, segment_ms="100000", segment_jitter_ms="90000")
+        for number in range(8)
+    ]
+    for log in logs:
+        bench.append(log, [b"a"])
+    jitters = {log.active.jitter_ms for log in logs}
+    assert len(jitters) > 4
+    assert all(0 <= jitter < 90_000 for jitter in jitters)
+
+
+def test_log_rolls_when_an_index_is_full(bench):
+    log = bench.create(segment_index_bytes="48", index_interval_bytes="0")
+    fill(bench, log, 15)
+    assert [segment.base_offset for segment in log.segments] == [0, 7, 14]
+
+
+def test_log_rolls_before_relative_offsets_overflow(bench):
+    log = bench.create()
+    bench.append(log, [b"a"])
+    log.active.offset_max = 1
+    bench.append(log, [b"b"])
+    bench.append(log, [b"c"])
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+
+
+def test_full_disk_leaves_the_log_as_it_was():
+    disk = FaultyDisk(capacity_bytes=3_000)
+    bench = StorageBench(disk)
+    log = bench.create()
+    bench.append(log, [b"a"])
+    with pytest.raises(DiskFull):
+        bench.append(log, [b"x" * 4000])
+    assert (log.log_end_offset, log.size_bytes) == (1, disk.size("data/t-0/" + "0" * 20 + ".log"))
+    disk.capacity_bytes = None
+    assert bench.append(log, [b"y" * 4000]).base_offset == 1
+    assert read_values(log) == [b"a", b"y" * 4000]
+
+
+def test_failed_write_leaves_producers_as_they_were(bench):
+    log = bench.create()
+    bench.append(log, [b"a"], producer_id=1, producer_epoch=0, base_sequence=0)
+    bench.disk.fail_next("write")
+    with pytest.raises(StorageFailure):
+        bench.append(log, [b"b"], producer_id=1, producer_epoch=0, base_sequence=1)
+    assert bench.append(log, [b"b"], producer_id=1, producer_epoch=0, base_sequence=1).base_offset == 1
+
+
+def test_listener_hears_of_each_append(bench):
+    log = bench.create()
+    heard = []
+    log.listener = lambda which: heard.append(which.high_watermark)
+    bench.append(log, [b"a"])
+    bench.append(log, [b"b", b"c"])
+    assert heard == [1, 3]
+
+
+def test_slice_keeps_its_file_while_it_is_pinned(bench):
+    log = bench.create(internal_segment_bytes="200")
+    fill(bench, log, 6)
+    found = log.read(0, 1000, 6, at_least_one=True)
+    found.pin()
+    log.delete_records_before(6)
+    bench.background.advance(3600)
+    assert len(found.read()) == len(found)
+    found.release()
+
+
+def test_records_from_yields_whole_batches(bench):
+    log = bench.create(internal_segment_bytes="300")
+    fill(bench, log, 10)
+    offsets = [next(batches(batch))[1].base_offset for batch in log.records_from()]
+    assert offsets == list(range(10))
+    assert len(list(log.records_from(7))) == 3
+
+
+def test_flush_messages_bounds_what_is_not_on_the_medium(bench):
+    log = bench.create(flush_messages="3")
+    for _ in range(7):
+        bench.append(log, [b"a"])
+        assert log.log_end_offset - log.recovery_point < 3
+
+
+def test_settings_change_for_the_next_append(bench):
+    log = bench.create()
+    fill(bench, log, 5)
+    bench.manager.update_config(log.partition, bench.topic_config(internal_segment_bytes="100"))
+    fill(bench, log, 2)
+    assert [segment.base_offset for segment in log.segments] == [0, 5, 6]
+
+
+def test_batches_are_stored_byte_for_byte(bench):
+    log = bench.create()
+    batch = build_batch([(b"k", b"v")], timestamp_ms=bench.clock.now_ms())
+    bench.manager.append([(log, batch)])
+    assert bench.disk.read_file("data/t-0/" + "0" * 20 + ".log") == bytes(batch)
