@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import (
-    OFFSET_INVALID,
+    OFFSET_BEGINNING,
     TIMESTAMP_NOT_AVAILABLE,
     Consumer,
     ConsumerGroupTopicPartitions,
@@ -89,7 +89,8 @@ class ConfluentConsumer(ConsumerDriver):
         self._consumer = Consumer(config)
         self._assignments_seen = 0
         if settings.assign:
-            start = OFFSET_INVALID if settings.start_offset is None else settings.start_offset
+            # An explicit start: without one the library would ask the group's coordinator first.
+            start = OFFSET_BEGINNING if settings.start_offset is None else settings.start_offset
             self._consumer.assign([TopicPartition(t, p, start) for t, p in settings.assign])
         else:
             self._consumer.subscribe(list(settings.topics), on_assign=self._on_assign)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.testing.storage_bench import StorageBench
+from headrace.testing.log_bench import LogBench
 
 
 @pytest.fixture
-def bench() -> StorageBench:
-    return StorageBench()
+def bench() -> LogBench:
+    return LogBench()

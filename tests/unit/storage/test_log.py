@@ -8,10 +8,10 @@ from headrace.model.errors import DiskFull, OffsetOutOfRange, StorageFailure
 from headrace.records.build import build_batch
 from headrace.records.header import batches
 from headrace.testing.faulty_disk import FaultyDisk
-from headrace.testing.storage_bench import StorageBench, read_records, read_values
+from headrace.testing.log_bench import LogBench, read_records, read_values
 
 
-def fill(bench: StorageBench, log, count: int, size: int = 10) -> None:
+def fill(bench: LogBench, log, count: int, size: int = 10) -> None:
     for number in range(count):
         bench.append(log, [b"%06d" % number + b"x" * size])
 
@@ -156,7 +156,7 @@ def test_log_rolls_before_relative_offsets_overflow(bench):
 
 def test_full_disk_leaves_the_log_as_it_was():
     disk = FaultyDisk(capacity_bytes=3_000)
-    bench = StorageBench(disk)
+    bench = LogBench(disk)
     log = bench.create()
     bench.append(log, [b"a"])
     with pytest.raises(DiskFull):

@@ -128,9 +128,9 @@ def test_open_transaction_holds_the_last_stable_offset(bench):
     send(bench, log, 0, transactional=True)
     send(bench, log, 0, producer=2, transactional=True)
     assert (log.high_watermark, log.last_stable_offset) == (3, 1)
-    bench.append_control(log, 1, abort=False)
+    bench.append_marker(log, 1, abort=False)
     assert log.last_stable_offset == 2
-    bench.append_control(log, 2, abort=True)
+    bench.append_marker(log, 2, abort=True)
     assert (log.high_watermark, log.last_stable_offset) == (5, 5)
     assert log.aborted_transactions(0, 5) == [(2, 2)]
 
@@ -139,7 +139,7 @@ def test_aborted_transactions_are_those_that_touch_the_range(bench):
     log = bench.create(internal_segment_bytes="250")
     for producer in range(4):
         send(bench, log, 0, producer=producer, transactional=True)
-        bench.append_control(log, producer, abort=producer % 2 == 0)
+        bench.append_marker(log, producer, abort=producer % 2 == 0)
     assert log.aborted_transactions(0, 8) == [(0, 0), (2, 4)]
     assert log.aborted_transactions(2, 8) == [(2, 4)]
     assert log.aborted_transactions(0, 4) == [(0, 0)]
@@ -156,7 +156,7 @@ def test_plain_batch_inside_a_transaction_is_refused(bench):
 def test_marker_with_a_newer_epoch_lets_sequences_begin_anew(bench):
     log = bench.create()
     send(bench, log, 0, transactional=True)
-    bench.append_control(log, 1, abort=False, epoch=1)
+    bench.append_marker(log, 1, abort=False, epoch=1)
     send(bench, log, 0, epoch=1, transactional=True)
     assert log.last_stable_offset == 2
 
@@ -165,13 +165,13 @@ def test_transactions_survive_stop_and_kill(bench):
     log = bench.create()
     send(bench, log, 0, transactional=True)
     send(bench, log, 0, producer=2, transactional=True)
-    bench.append_control(log, 2, abort=True)
+    bench.append_marker(log, 2, abort=True)
     for start in (bench.restart, bench.kill_and_start):
         start()
         log = bench.log()
         assert (log.high_watermark, log.last_stable_offset) == (3, 0)
         assert log.aborted_transactions(0, 3) == [(2, 1)]
-    bench.append_control(log, 1, abort=False)
+    bench.append_marker(log, 1, abort=False)
     assert log.last_stable_offset == 4
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from headrace.storage.checkpoints import read_offsets
-from headrace.testing.storage_bench import StorageBench, read_records, read_values
+from headrace.testing.log_bench import LogBench, read_records, read_values
 
 LOG = "data/t-0/" + "0" * 20 + ".log"
 INDEX = "data/t-0/" + "0" * 20 + ".index"
 TIME_INDEX = "data/t-0/" + "0" * 20 + ".timeindex"
 
 
-def fill(bench: StorageBench, log, count: int, first: int = 0) -> list[bytes]:
+def fill(bench: LogBench, log, count: int, first: int = 0) -> list[bytes]:
     values = [b"%06d" % number + b"x" * 50 for number in range(first, first + count)]
     for value in values:
         bench.append(log, [value])
@@ -22,10 +22,10 @@ def fill(bench: StorageBench, log, count: int, first: int = 0) -> list[bytes]:
 def test_clean_stop_starts_without_reading_a_log(bench):
     for partition in range(3):
         fill(bench, bench.create(partition=partition), 3)
-    bench.restart()
+    report = bench.restart()
     reads_of_logs = [line for line in bench.disk.history if ".log" in line and "read" in line]
-    assert bench.report.is_clean
-    assert str(bench.report) == "opened 3 logs after a clean stop"
+    assert report.is_clean
+    assert str(report) == "opened 3 logs after a clean stop"
     assert bench.manager.files.open_count == 0
     assert reads_of_logs == []
     assert bench.log().log_end_offset == 3
@@ -66,8 +66,7 @@ def test_damage_in_the_middle_cuts_there_and_keeps_the_rest_aside(bench):
     values = fill(bench, bench.create(internal_segment_bytes="1000"), 30)
     log = bench.log()
     log.recovery_point = 0
-    bench.manager.run_housekeeping()
-    bench.background.run_all()
+    bench.write_checkpoints()
     size = bench.disk.size(LOG)
     bench.disk.rot(LOG, size // 2)
     report = bench.kill_and_start()
@@ -85,8 +84,7 @@ def test_recovery_starts_at_the_recovery_point(bench):
     log = bench.create(index_interval_bytes="200")
     values = fill(bench, log, 30)
     log.flush()
-    bench.manager.run_housekeeping()
-    bench.background.run_all()
+    bench.write_checkpoints()
     values += fill(bench, log, 5, first=30)
     before = len(log.read(30, 1 << 20, 35, at_least_one=True))
     report = bench.kill_and_start()
@@ -99,8 +97,7 @@ def test_torn_write_behind_the_recovery_point_is_cut(bench):
     log = bench.create()
     values = fill(bench, log, 5)
     log.flush()
-    bench.manager.run_housekeeping()
-    bench.background.run_all()
+    bench.write_checkpoints()
     bench.append(log, [b"torn"])
     file = bench.disk.open(LOG)
     file.truncate(file.size() - 3)
@@ -119,8 +116,7 @@ def test_unusable_index_is_rebuilt(bench, path, how):
         bench.append(log, [b"%04d" % number + b"x" * 50], timestamp_ms=1000 + number)
     assert log.recovery_point > 0
     good = bench.disk.read_file(path)
-    bench.manager.run_housekeeping()
-    bench.background.run_all()
+    bench.write_checkpoints()
     if how == "missing":
         bench.disk.remove(path)
     elif how == "partial":
@@ -136,7 +132,7 @@ def test_unusable_index_is_rebuilt(bench, path, how):
 def test_recovered_indexes_equal_those_of_a_clean_stop():
     contents = []
     for stop in ("clean", "kill"):
-        bench = StorageBench()
+        bench = LogBench()
         log = bench.create(index_interval_bytes="300")
         for number in range(50):
             bench.append(log, [b"x" * (number % 7) * 30], timestamp_ms=1000 + number)
@@ -206,8 +202,7 @@ def test_stop_writes_the_checkpoints_that_kafka_writes(bench):
     log = bench.create()
     fill(bench, log, 4)
     log.delete_records_before(2)
-    bench.background.run_all()
-    bench.manager.close()
+    bench.stop()
     for name, offset in (
         ("recovery-point-offset-checkpoint", 4),
         ("replication-offset-checkpoint", 4),
