@@ -1,7 +1,7 @@
 """The bare path: how fast one broker process takes and gives records, and what CPU that costs it.
 
-One librdkafka client against one broker on loopback, page-cache durability. Speeds depend on the machine;
-the broker's CPU per million records hardly does.
+One librdkafka client against one broker on loopback, page-cache durability. Speeds depend on the
+machine; the broker's CPU per million records hardly does.
 
     python -m bench.bare_path            all of it, about half a minute
 """
@@ -183,9 +183,7 @@ def run(broker: BrokerProcess, scale: float) -> None:
         ("consume 100 B", "small", int(2_000_000 * scale), 100),
         ("consume 1,000 B", "large", int(500_000 * scale), 1000),
     ]:
-        rate, cpu, seconds = measured(
-            broker, lambda t=topic, c=count: consume(broker, t, c), count
-        )
+        rate, cpu, seconds = measured(broker, lambda t=topic, c=count: consume(broker, t, c), count)
         print(
             f"{label:30} {rate:12,.0f} records/s {rate * size / 1e6:8,.0f} MB/s   "
             f"broker CPU {cpu:6.3f} s per million   ({seconds:.1f} s)"

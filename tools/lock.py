@@ -1,6 +1,7 @@
 """Print the exact versions of everything installed here, for constraints.txt.
 
-Only what `pip install -e '.[dev]'` pulls in is listed: the closure of the project's own requirements.
+Only what `pip install -e '.[dev]'` pulls in is listed: the closure of the project's own
+requirements.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 from .conftest import ADMIN_CLIENT, CANNOT_STAMP, SPECS, client_parameter
 from .registry import CLIENTS, FULL_CLIENTS
 from .scenarios.declare import read
-from .scenarios.records import assert_same, corpus
+from .scenarios.records import KEEP_FOREVER, assert_same, corpus
 from .values import CODECS, ConsumerSettings, Received
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ProducedTopics:
         for codec in CODECS:
             if SPECS[producer].obstacle((f"codec-{codec}",)) is None:
                 topics[codec] = self._clients.unique_name(f"cross-{producer}-{codec}")
-                admin.create_topic(topics[codec])
+                admin.create_topic(topics[codec], configs=KEEP_FOREVER)
                 client.produce(topics[codec], corpus(producer not in CANNOT_STAMP), codec)
         return topics
 

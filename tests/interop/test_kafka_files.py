@@ -12,7 +12,7 @@ import pytest
 from .conftest import ADMIN_CLIENT, ClientPool
 from .kafka_tools import RealKafka, dump_log_segments, tools_missing
 from .scenarios.declare import read, values
-from .scenarios.records import corpus
+from .scenarios.records import KEEP_FOREVER, corpus
 from .successors import broker_under_test, cluster_id, successor_of, topic_logs
 from .values import CODECS, ConsumerSettings, Received, Record
 
@@ -58,7 +58,7 @@ def _client_of(broker: FileBroker, directory: Path) -> Iterator[Client]:
 
 def _fill(client: Client) -> None:
     """Two partitions with every codec, by plain and idempotent producers."""
-    client.create_topic(TOPIC, partitions=2, configs={"retention.ms": "-1"})
+    client.create_topic(TOPIC, partitions=2, configs=KEEP_FOREVER)
     for number, codec in enumerate(CODECS):
         for partition in (0, 1):
             records = [
@@ -200,7 +200,7 @@ def test_kafka_serves_records_that_we_wrote(written_files: Path, tmp_path: Path)
     kafka = RealKafka(tmp_path / "kafka")
     kafka.format(cluster_id(written_files))
     with _client_of(kafka, tmp_path) as client:
-        client.create_topic(TOPIC, partitions=2)
+        client.create_topic(TOPIC, partitions=2, configs=KEEP_FOREVER)
         client.create_topic(ROLLED, configs={"segment.bytes": str(SEGMENT_BYTES)})
     for name in (f"{TOPIC}-0", f"{TOPIC}-1", f"{ROLLED}-0"):
         _replace_files(written_files / name, kafka.data_directory / name)

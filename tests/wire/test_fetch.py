@@ -123,7 +123,10 @@ def test_session_names_only_what_changed(client, headrace_broker):
     assert first.session_id > 0
     assert sorted(by_partition(first)) == [0, 1, 2]
     session = {"session_id": first.session_id}
-    assert by_partition(client.call(FETCH, 12, fetch_request(topic, {}, session_epoch=1, **session))) == {}
+    assert (
+        by_partition(client.call(FETCH, 12, fetch_request(topic, {}, session_epoch=1, **session)))
+        == {}
+    )
     produce(client, topic, {1: batch(b"news")})
     third = client.call(FETCH, 12, fetch_request(topic, {}, session_epoch=2, **session))
     assert sorted(by_partition(third)) == [1]
@@ -137,7 +140,9 @@ def test_session_names_only_what_changed(client, headrace_broker):
 
 
 def test_wrong_session_is_a_named_error(client, headrace_topic):
-    unknown = client.call(FETCH, 12, fetch_request(headrace_topic, {}, session_id=9, session_epoch=1))
+    unknown = client.call(
+        FETCH, 12, fetch_request(headrace_topic, {}, session_id=9, session_epoch=1)
+    )
     assert unknown.error_code == SESSION_NOT_FOUND
     made = client.call(FETCH, 12, fetch_request(headrace_topic, {0: 0}, session_epoch=0))
     wrong = fetch_request(headrace_topic, {}, session_id=made.session_id, session_epoch=5)
@@ -155,9 +160,9 @@ def test_large_answer_is_complete_and_in_order(client, headrace_topic):
         produce(client, headrace_topic, {0: batch(b"z" * 500_000)})
     seen: list[int] = []
     while len(seen) < 40:
-        records = fetch(
-            client, headrace_topic, {0: len(seen)}, partition_max_bytes=30_000_000
-        )[0].records
+        records = fetch(client, headrace_topic, {0: len(seen)}, partition_max_bytes=30_000_000)[
+            0
+        ].records
         data = bytes(records)
         for position, header in batches(data):
             if position + header.size_bytes <= len(data):

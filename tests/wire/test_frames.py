@@ -91,8 +91,10 @@ def test_illegal_software_name_is_an_invalid_request(client, name):
 
 
 def test_produce_is_advertised_from_version_zero(client):
-    keys = {k.api_key: (k.min_version, k.max_version) for k in
-            client.call(API_VERSIONS, 4, SOFTWARE).api_keys}
+    keys = {
+        k.api_key: (k.min_version, k.max_version)
+        for k in client.call(API_VERSIONS, 4, SOFTWARE).api_keys
+    }
     assert keys[0] == (0, 13)
     assert keys[1] == (4, 18)
     assert 71 not in keys, "telemetry is not served, so it is not advertised"

@@ -143,9 +143,7 @@ class Fetching:
             partitions.append(fetched)
         return FetchResult(partitions, total, must_answer)
 
-    def _read_one(
-        self, target: Target, limits: Limits, bytes_left: int, is_first: bool
-    ) -> Fetched:
+    def _read_one(self, target: Target, limits: Limits, bytes_left: int, is_first: bool) -> Fetched:
         partition = target.partition
         if partition is None:
             return Fetched(target.error or UnknownTopicOrPartition())
@@ -163,7 +161,8 @@ class Fetching:
         if target.offset == end_offset or (max_bytes <= 0 and not is_first):
             records = None
         else:
-            # The first batch is returned whole, however large: otherwise its reader never gets past it.
+            # The first batch is returned whole, however large: otherwise its reader never gets
+            # past it.
             records = log.read(target.offset, max(max_bytes, 0), end_offset, at_least_one=is_first)
             if not len(records):
                 records = None

@@ -1,8 +1,8 @@
 """Produce: one batch to one partition.
 
-The batch is never opened here; what a batch must obey is checked where it is written (``storage``). This
-is the place for what the *broker* has to say: is the partition there, do we lead it, are there enough
-replicas for the asked-for acknowledgement.
+The batch is never opened here; what a batch must obey is checked where it is written
+(``storage``). This is the place for what the *broker* has to say: is the partition there, are
+there enough replicas for the asked-for acknowledgement.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Producing:
     def append(
         self, partitions: list[Partition] | None, index: int, batch: Buffer, *, all_replicas: bool
     ) -> Appended:
-        """Write one client batch; the error says why not. The answer waits for ``commit_number``."""
+        """Write one client batch, or raise why not. The answer waits for ``commit_number``."""
         if partitions is None or not 0 <= index < len(partitions):
             raise UnknownTopicOrPartition(f"there is no partition {index}")
         log = partitions[index].log

@@ -1,7 +1,7 @@
 """The waiting room: fetches that are parked until a log has grown enough, or a deadline comes.
 
-Waiting costs nothing: a log with nobody waiting has no listener, and a log with a thousand waiters does
-one subtraction for each when it grows. Those that have enough are called in the next turn of
+Waiting costs nothing: a log with nobody waiting has no listener, and a log with a thousand waiters
+does one subtraction for each when it grows. Those that have enough are called in the next turn of
 the loop, after the producer's own answer has been sent.
 """
 

@@ -65,7 +65,8 @@ def _headrace(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; the exit status is the answer."""
     try:
-        status = app(args=None if arguments is None else list(arguments), standalone_mode=False)
+        given = None if arguments is None else list(arguments)
+        status = app(args=given, prog_name="headrace", standalone_mode=False)
     except Failure as failure:
         return _end(failure.message, failure.code)
     except UsageError as error:

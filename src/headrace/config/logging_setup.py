@@ -23,6 +23,7 @@ _STANDARD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {
     "message",
     "asctime",
     "taskName",
+    "color_message",  # uvicorn's own copy of the message, for terminals
 }
 
 

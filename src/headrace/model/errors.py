@@ -1,4 +1,5 @@
-"""One tree of errors. Each class says what happened, whose fault it is, and whether trying again can help.
+"""One tree of errors. Each class says what happened, whose fault it is, and whether trying again
+can help.
 
 Front ends translate a class into the code of their own protocol, once, at the door. Nothing below a
 front end knows a wire code.
@@ -122,7 +123,9 @@ class CorruptRecord(HeadraceError):
 class InvalidRecord(HeadraceError):
     """A batch breaks a rule that the broker enforces (and its checksum is right)."""
 
-    def __init__(self, message: str = "", *, record_errors: tuple[tuple[int, str], ...] = ()) -> None:
+    def __init__(
+        self, message: str = "", *, record_errors: tuple[tuple[int, str], ...] = ()
+    ) -> None:
         super().__init__(message)
         self.record_errors = record_errors
 

@@ -1,4 +1,5 @@
-"""The one place that knows all parts of a broker: builds them, starts them, stops them in reverse order."""
+"""The one place that knows all parts of a broker: builds them, starts them, stops them in reverse
+order."""
 
 from __future__ import annotations
 
@@ -94,7 +95,12 @@ class Server:
         # A log that was cut begins a new epoch, so that readers who saw more notice it (KIP-320).
         changes.advance_leader_epochs([r.partition for r in report.details if r.cut_bytes])
         log.info("%s", report)
-        for sentence in (*report.lines(), *store.notices, *configurations.unused_settings(), *notices):
+        for sentence in (
+            *report.lines(),
+            *store.notices,
+            *configurations.unused_settings(),
+            *notices,
+        ):
             log.warning("%s", sentence)
         waiting = WaitingRoom(background)
         groups = Groups(topics, changes, logs, configurations, clock, background, chance)
@@ -142,7 +148,8 @@ class Server:
         return [listener.url(door.port) for listener, door in self._listeners]
 
     async def stop(self) -> None:
-        """Undo what was started, last first. One part's failure does not keep the others from stopping."""
+        """Undo what was started, last first. One part's failure does not keep the others from
+        stopping."""
         failure: Exception | None = None
         while self._undo:
             try:
@@ -157,9 +164,10 @@ class Server:
 
 
 async def _settle(background: LoopBackground) -> None:
-    """Let work in threads come to its end, callbacks included, before what it works on is closed."""
+    """Let work in threads come to its end, callbacks included, before what it works on is
+    closed."""
     deadline = perf_counter() + SETTLE_SECONDS_MAX
-    while background.pending and perf_counter() < deadline:
+    while background.pending and perf_counter() < deadline:  # noqa: ASYNC110 (it counts, no event)
         await asyncio.sleep(0.001)
 
 

@@ -1,4 +1,5 @@
-"""What is cheaper to ask than to count: connected to the metrics once, read when somebody scrapes."""
+"""What is cheaper to ask than to count: connected to the metrics once, read when somebody
+scrapes."""
 
 from __future__ import annotations
 

@@ -248,7 +248,10 @@ class CompactionRound:
             ended = next(job, _ENDED) is _ENDED
 
         def done(error: BaseException | None) -> None:
-            if error is not None or self._is_overtaken():
+            if self._is_overtaken():
+                # An error is no surprise then: files may be gone.
+                self._give_up(job, cleaned, None)
+            elif error is not None:
                 self._give_up(job, cleaned, error)
             elif not ended:
                 self._environment.background.submit(work, done)

@@ -29,7 +29,7 @@ from headrace.storage.transaction_index import VERSION as TRANSACTION_VERSION
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from headrace.environment.ports import Buffer, Disk
+    from headrace.environment.ports import Buffer, Disk, DiskFile
     from headrace.storage.compaction_filter import BatchFilter, KeyMap, TransactionTracker
     from headrace.storage.transaction_index import AbortedTransaction
 
@@ -78,6 +78,7 @@ def clean_group(
 ) -> Iterator[None]:
     """Write what stays of several segments into one; on the medium when it is done."""
     try:
+        cleaned.open()
         for _, batch in _sliced_batches(disk, sources):
             if batch is None:
                 yield
@@ -126,7 +127,10 @@ class CleanedSegment:
         self._times = bytearray()
         self._entered_timestamp_ms = NO_TIMESTAMP
         self._max_timestamp = (NO_TIMESTAMP, base_offset)
-        self._file = disk.open(self._path(LOG_SUFFIX), create=True)
+        self._file: DiskFile | None = None
+
+    def open(self) -> None:
+        self._file = self._disk.open(self._path(LOG_SUFFIX), create=True)
         self._file.truncate(0)
 
     def append(self, batch: Buffer) -> None:
@@ -148,6 +152,7 @@ class CleanedSegment:
 
     def finish(self, aborted: Sequence[AbortedTransaction]) -> None:
         """Complete the indexes and sync everything."""
+        assert self._file is not None
         self._write_out()
         self._file.sync()
         self._enter_time()
@@ -158,7 +163,8 @@ class CleanedSegment:
             self._write_file(TRANSACTION_INDEX_SUFFIX, b"".join(entries))
 
     def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
     def _enter_time(self) -> None:
         timestamp_ms, offset = self._max_timestamp
@@ -168,6 +174,7 @@ class CleanedSegment:
 
     def _write_out(self) -> None:
         if self._buffer:
+            assert self._file is not None
             self._file.write_at(self.size_bytes - len(self._buffer), self._buffer)
             self._buffer.clear()
 

@@ -381,10 +381,13 @@ class SegmentedLog:
             handle.pin()
         files = [handle.open() for handle in handles]
         start_offset = segments[0].base_offset if segments else end_offset
+        disk, directory = self.environment.disk, self.directory
 
         def work() -> None:
             for file in files:
                 file.sync()
+            if not self.is_deleted:
+                disk.sync_directory(directory)
 
         def done(error: BaseException | None) -> None:
             for handle in handles:

@@ -42,6 +42,7 @@ class MetadataLog:
         snapshot: Callable[[], Sequence[bytes]],
         size_bytes_max: int = SIZE_BYTES_MAX,
     ) -> None:
+        self._data_directory = data_directory
         self.directory = f"{data_directory}/{DIRECTORY_NAME}"
         self.next_offset = 0
         self.epoch = 0
@@ -64,6 +65,7 @@ class MetadataLog:
     def open(self) -> MetadataLogContents:
         """Read all there is, and be ready to append behind it."""
         self._disk.make_directory(self.directory)
+        self._disk.sync_directory(self._data_directory)
         contents = read_metadata_log(self._disk, self.directory)
         self.next_offset, self.epoch = contents.next_offset, contents.epoch
         self._size_bytes = contents.size_bytes
@@ -116,16 +118,10 @@ class MetadataLog:
             self._is_snapshotting = True
             self._begin_snapshot(self._file)
 
-    def sync(self) -> None:
-        """Make everything durable before returning, for start and stop."""
-        if self._is_unsynced and self._file is not None:
-            self._file.sync()
-            self._is_unsynced = False
-
     def close(self) -> None:
-        """Call when no work runs in the background any more."""
-        self.sync()
+        """Make all durable; call when no work runs in the background any more."""
         if self._file is not None:
+            self._file.sync()
             self._file.close()
             self._file = None
 

@@ -33,6 +33,8 @@ from headrace.storage.segment_recovery import (
 from headrace.storage.swap_files import finish_swaps
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from headrace.environment.ports import Disk
     from headrace.storage.log_environment import LogEnvironment
     from headrace.storage.log_port import LogSpec
@@ -87,9 +89,9 @@ def _recover_segments(log: SegmentedLog, recovery_point: int, recovery: LogRecov
     first = log.segment_number(recovery_point)
     for number, segment in enumerate(log.segments[:first]):
         _mend_indexes(log, segment, log.segments[number + 1].base_offset, recovery)
-    log.producer_states.clear()
     start_offset, position = _scan_start(log, log.segments[first], recovery_point, recovery)
-    log.snapshots.load(log.producer_states, log.segments[: first + 1], start_offset)
+    known = log.segments[: first + 1 if position else first]
+    _load_producers(log, known, start_offset, recovery)
     end_offset = start_offset
     for number in range(first, len(log.segments)):
         segment = log.segments[number]
@@ -126,6 +128,17 @@ def _scan_start(
     return segment.base_offset, 0
 
 
+def _load_producers(
+    log: SegmentedLog, segments: Sequence[Segment], end_offset: int, recovery: LogRecovery
+) -> None:
+    """The producers' state before ``end_offset``, as far as the segments can be read."""
+    log.producer_states.clear()
+    try:
+        log.snapshots.load(log.producer_states, segments, end_offset)
+    except DamagedLog as error:
+        recovery.note(f"what producers wrote before offset {end_offset} is not known: {error}")
+
+
 def _mend_indexes(
     log: SegmentedLog, segment: Segment, next_base: int, recovery: LogRecovery
 ) -> None:
@@ -133,9 +146,8 @@ def _mend_indexes(
     fault = index_fault(segment, next_base)
     if fault is None:
         return
-    log.producer_states.clear()
     before = [other for other in log.segments if other.base_offset < segment.base_offset]
-    log.snapshots.load(log.producer_states, before, segment.base_offset)
+    _load_producers(log, before, segment.base_offset, recovery)
     reset_indexes(segment)
     segment.next_offset = segment.base_offset
     result = scan_segment(log, segment, 0)

@@ -104,7 +104,8 @@ def rewind_indexes(segment: Segment, offset: int) -> tuple[int, int]:
     segment.offset_index.truncate_to(offset)
     segment.time_index.truncate_to(offset)
     segment.transaction_index.truncate_to(offset)
-    segment.size_bytes = position
+    segment.size_bytes, segment.next_offset = position, offset
+    segment.is_loaded = True
     segment.find_max_timestamp()
     segment.bytes_since_index = 0
     return offset, position

@@ -36,6 +36,7 @@ _ENTRY_HEAD = struct.Struct(">H")
 _ENTRY_REST = struct.Struct(">i16sqI")
 _FRAME_BYTES_MAX = 2**31 - 1
 FRAMES_FROM = 32
+RESERVE_STEP_BYTES = 4 * 1024 * 1024
 
 
 class FrameEntry(NamedTuple):
@@ -68,6 +69,7 @@ class WriteAheadLog:
     ) -> None:
         """``release(n, generation)`` starts flushing the segments that file ``n`` covers and
         answers by ``released``; ``release_now(n)`` does it before it returns."""
+        self._directory = directory
         self._paths = [f"{directory}/{name}" for name in FILE_NAMES]
         self._disk = disk
         self._background = background
@@ -76,6 +78,7 @@ class WriteAheadLog:
         self._release_now = release_now
         self._files: list[DiskFile | None] = [None, None]
         self._is_free = [True, True]
+        self._reserved = [0, 0]
         self._generation = 0
         self._generations = [0, 0]
         self.active = 0
@@ -108,6 +111,7 @@ class WriteAheadLog:
         if payload_bytes > _FRAME_BYTES_MAX:
             raise StorageFailure(f"an append of {payload_bytes} bytes is too large for one frame")
         file = self._file_for(_FRAME_HEAD.size + payload_bytes)
+        self._reserve(file, self._position + _FRAME_HEAD.size + payload_bytes)
         number = self.commit_number + 1
         head = _frame_head(self._generation, number, buffers, payload_bytes)
         try:
@@ -121,6 +125,14 @@ class WriteAheadLog:
         if file not in self._dirty:
             self._dirty.append(file)
         return number
+
+    def _reserve(self, file: DiskFile, end: int) -> None:
+        """Grow the file in large steps, so that most syncs need not write its size."""
+        if end > self._reserved[self.active]:
+            steps = -(-end // RESERVE_STEP_BYTES)
+            size = max(end, min(steps * RESERVE_STEP_BYTES, self._file_bytes))
+            file.allocate(size)
+            self._reserved[self.active] = size
 
     def undo_last(self) -> None:
         """The segments could not take the last frame: it must not be redone."""
@@ -160,10 +172,11 @@ class WriteAheadLog:
         if file is None:
             file = self._disk.open(self._paths[number], create=True)
             self._files[number] = file
+            # A frame is only as safe as the name of the file that it is in.
+            self._disk.sync_directory(self._directory)
         generation = self._generation + 1
         crc = crc32c(_FILE_HEAD.pack(_MAGIC, generation, 0)[:_FILE_CRC_COVERS])
         head = _FILE_HEAD.pack(_MAGIC, generation, crc)
-        file.allocate(self._file_bytes)
         file.write_at(0, head.ljust(FRAMES_FROM, b"\x00") + bytes(_FRAME_HEAD.size))
         self._generation = self._generations[number] = generation
         self._is_free[number] = False

@@ -1,6 +1,8 @@
-"""The test kit that ships with Headrace: a real broker in your test, and simulated twins of the outside.
+"""The test kit that ships with Headrace: a real broker in your test, and simulated twins of the
+outside.
 
-``Broker`` is loaded when first used: the pytest plugin of this package is active in every run of pytest.
+``Broker`` is loaded when first used: the pytest plugin of this package is active in every run of
+pytest.
 """
 
 from __future__ import annotations

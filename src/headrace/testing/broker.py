@@ -5,8 +5,8 @@
     with Broker() as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-It runs in a thread of its own with its own event loop; several can run at once. Leaving the block stops it and
-removes its thread, its sockets and its files.
+It runs in a thread of its own with its own event loop; several can run at once. Leaving the block
+stops it and removes its thread, its sockets and its files.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ T = TypeVar("T")
 class Broker:
     """A broker for tests.
 
-    ``settings`` are broker settings by Kafka's names, for example ``{"num.partitions": "3"}``. With ``directory`` the
-    data stays there after the end, so that a test can start a second broker over it.
+    ``settings`` are broker settings by Kafka's names, for example ``{"num.partitions": "3"}``.
+    With ``directory`` the data stays there after the end, so that a test can start a second broker
+    over it.
     """
 
     def __init__(
@@ -129,7 +130,8 @@ class Broker:
     def call(self, work: Callable[[Server], T]) -> T:
         """Run ``work`` on the broker's own thread, the only one that may touch its state."""
         server, loop = self._server, self._loop
-        assert server is not None and loop is not None, "the broker is not running"
+        assert server is not None, "the broker is not running"
+        assert loop is not None, "the broker is not running"
 
         async def run() -> T:
             return work(server)

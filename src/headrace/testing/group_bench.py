@@ -86,10 +86,11 @@ class GroupBench:
         self.now_ms = now_ms
         self.port = MemoryPort()
         self.registry = GroupRegistry(settings or GroupSettings(), self._new_id)
+        self.classic = ClassicGroups(self.registry)
         self.machine = GroupCoordinator(
             self.registry,
             [
-                ClassicGroups(self.registry),
+                self.classic,
                 OffsetCommands(self.registry),
                 Administration(self.registry),
                 Expiry(self.registry),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.config.broker import BrokerConfig
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 DIRECTORY = "data"
 READ_ALL_BYTES = 1 << 30
+WRITE_AHEAD_LOG_BYTES_MAX = 64 * 1024
+"""Far below what the settings allow: a simulated disk keeps every byte in memory."""
 _ABORT, _COMMIT = b"\x00\x00\x00\x00", b"\x00\x00\x00\x01"
 _COORDINATOR_EPOCH = b"\x00\x00\x00\x00\x00\x07"
 
@@ -37,11 +40,15 @@ class LogBench:
         disk: FaultyDisk | None = None,
         settings: Mapping[str, str] | None = None,
         specs: Mapping[TopicPartition, LogSpec] | None = None,
+        write_ahead_log_bytes_max: int = WRITE_AHEAD_LOG_BYTES_MAX,
     ) -> None:
         self.clock = SimulatedClock()
         self.background = SimulatedBackground(self.clock)
         self.disk = disk if disk is not None else FaultyDisk(clock=self.clock)
-        self.config = BrokerConfig.resolve(settings or {})
+        self.config = replace(
+            BrokerConfig.resolve(settings or {}),
+            write_ahead_log_bytes_max=write_ahead_log_bytes_max,
+        )
         self.specs = dict(specs or {})
         self.start()
 
@@ -76,9 +83,7 @@ class LogBench:
         fields.setdefault("timestamp_ms", self.clock.now_ms())
         return build_batch([(None, value) for value in values], **fields)  # type: ignore[arg-type]
 
-    def append_marker(
-        self, log: Log, producer_id: int, *, abort: bool, epoch: int = 0
-    ) -> Appended:
+    def append_marker(self, log: Log, producer_id: int, *, abort: bool, epoch: int = 0) -> Appended:
         """The control batch that ends a producer's transaction."""
         batch = build_batch(
             [(_ABORT if abort else _COMMIT, _COORDINATOR_EPOCH)],
@@ -118,9 +123,7 @@ class LogBench:
 
     def start(self) -> RecoveryReport:
         self.background.forget()
-        self.manager = LogManager(
-            DIRECTORY, self.disk, self.clock, self.background, self.config
-        )
+        self.manager = LogManager(DIRECTORY, self.disk, self.clock, self.background, self.config)
         report = self.manager.open(list(self.specs.values()))
         self.background.run_all()
         return report

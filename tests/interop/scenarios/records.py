@@ -11,6 +11,8 @@ from .declare import SCENARIOS, Scenario, ScenarioRun, numbered, read, scenario,
 ALL_BYTES = bytes(range(256))
 BASE_TIMESTAMP_MS = 1_700_000_000_000
 CLOCK_SLACK_MS = 60_000
+# Records with old timestamps would be deleted by the first pass of retention.
+KEEP_FOREVER = {"retention.ms": "-1"}
 
 
 def corpus(with_timestamps: bool) -> list[Record]:
@@ -53,7 +55,7 @@ def assert_same(sent: list[Record], received: list[Received], offsets: list[int]
 
 
 def _produce_and_consume(codec: str, run: ScenarioRun) -> None:
-    topic = run.new_topic(f"codec-{codec}")
+    topic = run.new_topic(f"codec-{codec}", configs=KEEP_FOREVER)
     sent = corpus(run.can_set_timestamp)
     offsets = run.client.produce(topic, sent, codec)
     assert offsets == list(range(len(sent)))
@@ -86,7 +88,7 @@ def producing_to_a_new_topic_creates_it(run: ScenarioRun) -> None:
 
 @scenario("seek", "set-timestamp")
 def seek_by_time(run: ScenarioRun) -> None:
-    topic = run.new_topic("by-time")
+    topic = run.new_topic("by-time", configs=KEEP_FOREVER)
     stamps = [BASE_TIMESTAMP_MS + step * 1_000 for step in range(10)]
     run.client.produce(topic, [Record(str(s).encode(), timestamp_ms=s) for s in stamps])
     consumer = run.open(ConsumerSettings(assign=((topic, 0),)))

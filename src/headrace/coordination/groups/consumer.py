@@ -114,7 +114,7 @@ class ConsumerGroups:
 
     def _join_or_update(self, command: ConsumerHeartbeat, token: Token, now_ms: int) -> Decision:
         draft = self._open_draft(command)
-        self._raise_if_full(draft.group, command.member_id)
+        self._raise_if_full(draft.group, command)
         member = self._enter(draft, command)
         updated = _with_subscription(member, command)
         subscription_changed = (updated.topic_names, updated.pattern) != (
@@ -143,11 +143,10 @@ class ConsumerGroups:
         return Decision(draft.records, [(token, self._reply(command, member, reconciled))])
 
     def _open_draft(self, command: ConsumerHeartbeat) -> ConsumerGroupDraft:
-        """A new group, or one that takes the place of an empty classic group, for a joiner only."""
+        """Only a joiner makes a group; it may take the place of an empty one of another kind."""
         group = self._groups.get(command.group_id)
-        if isinstance(group, ConsumerGroup):
-            return ConsumerGroupDraft(group, self._catalogue)
-        if command.member_epoch != JOIN_EPOCH or (group is not None and not group.is_empty()):
+        is_free = group is None or (group.is_empty() and not isinstance(group, ConsumerGroup))
+        if command.member_epoch != JOIN_EPOCH or not is_free:
             return ConsumerGroupDraft(self._group(command.group_id), self._catalogue)
         draft = ConsumerGroupDraft(ConsumerGroup(command.group_id), self._catalogue)
         if group is not None:
@@ -163,10 +162,13 @@ class ConsumerGroups:
         # Kafka's answer where the migration policy forbids to take a classic group over.
         raise GroupNotFound(f"group {group_id!r} is not a consumer group")
 
-    def _raise_if_full(self, group: ConsumerGroup, member_id: str) -> None:
+    def _raise_if_full(self, group: ConsumerGroup, command: ConsumerHeartbeat) -> None:
         size_max = self._settings.consumer_size_max
-        if len(group.members) >= size_max and member_id not in group.members:
-            raise GroupFull(f"group {group.group_id!r} has {size_max} members, the limit")
+        if len(group.members) < size_max or command.member_id in group.members:
+            return
+        if command.instance_id is not None and group.static_member(command.instance_id) is not None:
+            return  # takes the place of a member, or is refused for a better reason
+        raise GroupFull(f"group {group.group_id!r} has {size_max} members, the limit")
 
     def _enter(self, draft: ConsumerGroupDraft, command: ConsumerHeartbeat) -> Member:
         """The member that heartbeats: known, new, or the successor of a static one that left."""
@@ -261,8 +263,8 @@ class ConsumerGroups:
 
     # --- deadlines ------------------------------------------------------------------------------
     #
-    # A deadline is never cancelled: the decision that would do so may fail to be written. When it is
-    # due it looks whether it still matters.
+    # A deadline is never cancelled: the decision that would do so may fail to be written. When it
+    # is due it looks whether it still matters.
 
     def _extend_session(self, group_id: str, member_id: str, now_ms: int) -> None:
         self._registry.deadlines.set(

@@ -1,9 +1,9 @@
-"""The outgoing side of one connection: chunks leave in order, memory is bounded, files go by sendfile.
+"""The outgoing side of one connection: chunks leave in order, files go by sendfile.
 
-Bytes are written to the socket at once, without asking the event loop; only when the kernel's buffer is
-full is the rest kept and the loop asked to call back. A chunk may be a slice of a file
-(anything with ``file``, ``position``, ``read``, ``pin`` and ``release``): large ones go from the page
-cache to the socket without passing through Python.
+Bytes are written to the socket at once, without asking the event loop; only when the kernel's
+buffer is full is the rest kept and the loop asked to call back. A chunk may be a slice of a file
+(anything with ``file``, ``position``, ``read``, ``pin`` and ``release``): large ones go from the
+page cache to the socket without passing through Python.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Outbox:
     def _send_file(self, head: _FileRange) -> None:
         sent = os.sendfile(self.socket_descriptor, head.descriptor, head.position, head.remaining)
         if sent == 0:
-            # The file became shorter under us: the frame cannot be completed, so the peer must not wait.
+            # The file became shorter under us: the frame cannot be completed, so let nobody wait.
             raise ConnectionAbortedError("file ended before the slice did")
         self._count(sent)
         head.position += sent

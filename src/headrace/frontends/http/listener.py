@@ -1,7 +1,7 @@
 """One HTTP listening socket: ``/metrics`` for Prometheus and ``/health`` for supervisors.
 
-It runs in the broker's own loop; a scrape is a few milliseconds. The libraries are loaded only when an HTTP
-listener is asked for.
+It runs in the broker's own loop; a scrape is a few milliseconds. The libraries are loaded only
+when an HTTP listener is asked for.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class HttpListener:
         self._server = uvicorn.Server(config)
         # Signals belong to the launcher: `_serve` is `serve` without taking them over.
         self._task = asyncio.create_task(self._server._serve(sockets=[bound]), name="http")
-        while not self._server.started and not self._task.done():
+        while not self._server.started and not self._task.done():  # noqa: ASYNC110 (it has no event)
             await asyncio.sleep(0.001)
 
     def _bind(self) -> socket.socket:
@@ -71,7 +71,7 @@ class HttpListener:
 
     def _application(self) -> Any:
         from starlette.applications import Starlette
-        from starlette.requests import Request
+        from starlette.requests import Request  # noqa: TC002 (the framework reads annotations)
         from starlette.responses import PlainTextResponse, Response
         from starlette.routing import Route
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class RequestContext:
-    """Who asks, by which version of the protocol. Shared by the equal requests of a connection: read only."""
+    """Who asks, by which version. Shared by the equal requests of a connection: read only."""
 
     __slots__ = ("api_key", "broker", "client_id", "host", "listener", "session", "version")
 
@@ -32,7 +32,8 @@ class RequestContext:
 class Pending:
     """An answer that comes later. The answers behind it on the connection wait for it.
 
-    ``on_close`` is called if the connection ends first, so that whoever was to complete it can forget it.
+    ``on_close`` is called if the connection ends first, so that whoever was to complete it can
+    forget it.
     """
 
     __slots__ = ("_deliver", "_early", "is_complete", "on_close")

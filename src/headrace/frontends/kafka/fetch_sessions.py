@@ -1,8 +1,9 @@
 """Fetch sessions (KIP-227): a client names its partitions once, then only what changes.
 
-A session belongs to the listener, not to the connection: a client may go on with it after reconnecting.
-Rules: id 0 with epoch -1 is no session at all, id 0 with epoch 0 asks for one, any other epoch must be
-the one that comes next; an answer inside a session names only partitions that have something new.
+A session belongs to the listener, not to the connection: a client may go on with it after
+reconnecting. Rules: id 0 with epoch -1 is no session at all, id 0 with epoch 0 asks for one, any
+other epoch must be the one that comes next; an answer inside a session names only partitions that
+have something new.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ TopicKey = str | bytes
 
 class PartitionKey(NamedTuple):
     topic: TopicKey
-    index: int
+    partition: int
 
 
 class SessionPartition:
@@ -78,9 +79,7 @@ class FetchSession:
                 known.request = wanted
 
 
-def requested(
-    request: FetchRequest, by_id: bool
-) -> Iterator[tuple[PartitionKey, FetchPartition]]:
+def requested(request: FetchRequest, by_id: bool) -> Iterator[tuple[PartitionKey, FetchPartition]]:
     """The partitions that a request names, in its order."""
     for topic in request.topics:
         key = topic.topic_id if by_id else topic.topic
@@ -145,9 +144,9 @@ class FetchSessions:
         return True
 
 
-def keys_of(session: FetchSession | None, request: FetchRequest, by_id: bool) -> Iterable[
-    tuple[PartitionKey, FetchPartition]
-]:
+def keys_of(
+    session: FetchSession | None, request: FetchRequest, by_id: bool
+) -> Iterable[tuple[PartitionKey, FetchPartition]]:
     """Everything to read for this request: the session's partitions, or those it names itself."""
     if session is None:
         return requested(request, by_id)

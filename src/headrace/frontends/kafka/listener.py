@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,9 +46,11 @@ class KafkaListener:
         self.fetch_sessions = FetchSessions(
             broker.config.max_incremental_fetch_session_cache_slots, broker.chance
         )
-        # All connections receive into this buffer in turn; what is no whole frame moves to the session.
+        # All connections receive into this buffer in turn; what is no whole frame moves to the
+        # session.
         self.receive_buffer = bytearray(RECEIVE_BUFFER_BYTES)
         self.receive_view = memoryview(self.receive_buffer)
+        self._emptied: asyncio.Event | None = None
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
@@ -56,7 +59,11 @@ class KafkaListener:
         """Bind and accept."""
         try:
             self._server = await self._loop.create_server(
-                lambda: Session(self), self.host, self.port, backlog=self.broker.config.socket_listen_backlog_size, reuse_address=True
+                lambda: Session(self),
+                self.host,
+                self.port,
+                backlog=self.broker.config.socket_listen_backlog_size,
+                reuse_address=True,
             )
         except OSError as error:
             raise AddressInUse(
@@ -99,6 +106,8 @@ class KafkaListener:
         else:
             del self.connections_by_host[session.peer_host]
         self.broker.metrics.connections_closed += 1
+        if not self.sessions and self._emptied is not None:
+            self._emptied.set()
 
     def _sweep(self) -> None:
         """Cut off peers that are idle too long or do not read their answers."""
@@ -123,9 +132,10 @@ class KafkaListener:
             self._server.close()
         for session in list(self.sessions):
             session.close()
-        deadline = self._loop.time() + CLOSE_SECONDS_MAX
-        while self.sessions and self._loop.time() < deadline:
-            await asyncio.sleep(0.005)
+        if self.sessions:
+            self._emptied = asyncio.Event()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._emptied.wait(), CLOSE_SECONDS_MAX)
         for session in list(self.sessions):
             session.abort()
         if self._server is not None:

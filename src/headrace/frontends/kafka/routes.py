@@ -1,7 +1,7 @@
 """Which handler answers which request: one table, looked up once per request.
 
-The table is filled when a key and version are first asked for, so a broker that never sees an API never
-loads its codec.
+The table is filled when a key and version are first asked for, so a broker that never sees an API
+never loads its codec.
 """
 
 from __future__ import annotations

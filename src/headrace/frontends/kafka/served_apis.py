@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 
 class Handler(NamedTuple):
-    """One API: where its handler is, and the versions it serves (what we advertise may begin lower)."""
+    """One API: where its handler is, and the versions it serves (what we advertise may begin
+    lower)."""
 
     module: str
     version_min: int
@@ -27,7 +28,8 @@ def _handler(name: str, version_min: int, version_max: int, advertised_min: int 
 
 
 HANDLERS: dict[int, Handler] = {
-    # Advertised from 0, served from 3: older librdkafka gives up compression otherwise (KAFKA-18659).
+    # Advertised from 0, served from 3: older librdkafka gives up compression otherwise
+    # (KAFKA-18659).
     0: _handler("api_00_produce", 3, 13, advertised_min=0),
     1: _handler("api_01_fetch", 4, 18),
     2: _handler("api_02_list_offsets", 1, 11),

@@ -1,8 +1,9 @@
 """One Kafka connection: bytes in, frames, requests, answers in the order of the requests.
 
-Nothing here is a task: a request is handled when its last byte has come, inside the callback that brought
-it. An answer that must wait (a parked fetch, a join, a sync to disk) is a ``Pending``; later answers queue
-behind it. Reading stops while too many answers wait or the peer does not take them.
+Nothing here is a task: a request is handled when its last byte has come, inside the callback that
+brought it. An answer that must wait (a parked fetch, a join, a sync to disk) is a ``Pending``;
+later
+answers queue behind it. Reading stops while too many answers wait or the peer does not take them.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ FRAME_FIRST_BYTES = 64 * 1024
 FRAME_BYTES_PER_SECOND_MIN = 64 * 1024
 """A peer that sends a request slower than this is cut off, once its patience is used up."""
 
+OTHER_FRAME_BYTES_MAX = 8 * 1024 * 1024
+"""Only Produce carries records; anything else this large is many tiny things, each an object
+here."""
+
+PRODUCE_KEY = 0
 API_VERSIONS_KEY = 18
 _FRAME_SIZE = struct.Struct(">i")
 _REQUEST_HEADER = struct.Struct(">hhih")
@@ -73,7 +79,9 @@ class Session(asyncio.BufferedProtocol):
         self._frame_bytes_max = config.socket_request_max_bytes
         self._in_flight_max = config.connection_requests_max
         self._outbox_bytes_max = config.connection_buffered_bytes_max
-        self._own: bytearray | None = None  # bytes that are no whole frame yet, or wait while paused
+        self._own: bytearray | None = (
+            None  # bytes that are no whole frame yet, or wait while paused
+        )
         self._filled = 0
         self._frame_begun = 0.0
         self._outgoing: list[Any] = []
@@ -167,7 +175,9 @@ class Session(asyncio.BufferedProtocol):
             while end - position >= 4:
                 size = _FRAME_SIZE.unpack_from(view, position)[0]
                 if not _HEADER_BYTES_MIN <= size <= self._frame_bytes_max:
-                    self.cut_off("too-large", f"frame of {size} bytes (limit {self._frame_bytes_max})")
+                    self.cut_off(
+                        "too-large", f"frame of {size} bytes (limit {self._frame_bytes_max})"
+                    )
                     return end
                 frame_end = position + 4 + size
                 if frame_end > end:
@@ -193,11 +203,15 @@ class Session(asyncio.BufferedProtocol):
         if route is None:
             self._refuse(api_key, version, correlation_id)
             return
+        if api_key != PRODUCE_KEY and len(frame) > OTHER_FRAME_BYTES_MAX:
+            limit = f"limit {OTHER_FRAME_BYTES_MAX}"
+            self.cut_off("too-large", f"{route.name} of {len(frame)} bytes ({limit})")
+            return
         position = _HEADER_BYTES_MIN + client_length if client_length > 0 else _HEADER_BYTES_MIN
         try:
-            raw = frame[_HEADER_BYTES_MIN:position]
-            if raw != self._client_raw:
-                self._set_client(bytes(raw), client_length)
+            raw_client = bytes(frame[_HEADER_BYTES_MIN:position])
+            if raw_client != self._client_raw:
+                self._set_client(raw_client, client_length)
             if route.header_is_flexible:
                 tag_count = frame[position]
                 position += 1
@@ -238,7 +252,8 @@ class Session(asyncio.BufferedProtocol):
         return context
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
-        """Unknown key or version: the connection ends, except that ApiVersions names what we have."""
+        """Unknown key or version: the connection ends, except that ApiVersions names what we
+        have."""
         if api_key != API_VERSIONS_KEY:
             self.cut_off("unsupported", f"api key {api_key} version {version} is not served")
             return
@@ -286,7 +301,9 @@ class Session(asyncio.BufferedProtocol):
         """Whether a request has begun and comes too slowly to be waited for."""
         if self._own is None or self._paused:
             return False
-        return now - self._frame_begun > patience_seconds + self._filled / FRAME_BYTES_PER_SECOND_MIN
+        return (
+            now - self._frame_begun > patience_seconds + self._filled / FRAME_BYTES_PER_SECOND_MIN
+        )
 
     # --- flow and end ---------------------------------------------------------------------------
 
@@ -314,7 +331,8 @@ class Session(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def cut_off(self, reason: str, detail: str) -> None:
-        """End the connection because of what the peer did, and say so once; ``reason`` is a fixed word."""
+        """End the connection because of what the peer did, and say so once; ``reason`` is a fixed
+        word."""
         if self.closed:
             return
         log.warning(

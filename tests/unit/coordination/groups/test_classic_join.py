@@ -22,7 +22,7 @@ from headrace.testing.group_bench import RANGE, GroupBench, join_command
 OTHER = (Protocol("range", b"changed"),)
 
 
-@pytest.fixture()
+@pytest.fixture
 def bench() -> GroupBench:
     return GroupBench()
 

@@ -10,7 +10,7 @@ from headrace.model.errors import FencedInstance, UnknownMember
 from headrace.testing.group_bench import GROUP, GroupBench, join_command
 
 
-@pytest.fixture()
+@pytest.fixture
 def bench() -> GroupBench:
     return GroupBench()
 

@@ -10,7 +10,7 @@ from headrace.model.errors import RebalanceInProgress, UnknownMember
 from headrace.testing.group_bench import GroupBench, join_command
 
 
-@pytest.fixture()
+@pytest.fixture
 def bench() -> GroupBench:
     return GroupBench()
 
@@ -43,7 +43,9 @@ def test_static_straggler_stays_a_member_but_does_not_lead(bench: GroupBench) ->
     a, b = bench.reply(first).member_id, bench.reply(second).member_id
     bench.sync(b, 1)
     bench.sync(a, 1)
-    token = bench.join(b, instance_id="b", protocols=(join_command().protocols[0]._replace(metadata=b"x"),))
+    token = bench.join(
+        b, instance_id="b", protocols=(join_command().protocols[0]._replace(metadata=b"x"),)
+    )
     keep_alive(bench, a, 30_000)
     assert bench.reply(token).leader_id == b
     assert [m.member_id for m in bench.reply(token).members] == [a, b]

@@ -17,12 +17,12 @@ from headrace.model.errors import (
 from headrace.testing.group_bench import GROUP, GroupBench
 
 
-@pytest.fixture()
+@pytest.fixture
 def bench() -> GroupBench:
     return GroupBench()
 
 
-@pytest.fixture()
+@pytest.fixture
 def pair(bench: GroupBench) -> tuple[str, str]:
     """Leader and follower of a generation that awaits its assignment."""
     ids = bench.enter()[0], bench.enter()[0]
@@ -49,7 +49,7 @@ def test_late_follower_is_told_at_once(bench: GroupBench, pair: tuple[str, str])
 
 
 def test_assignment_is_written(bench: GroupBench, pair: tuple[str, str]) -> None:
-    leader, follower = pair
+    leader, _ = pair
     bench.sync(leader, 1, {leader: b"one"})
     value = bench.port.log[-1].value
     assert value is not None

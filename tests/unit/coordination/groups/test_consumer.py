@@ -1,11 +1,19 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from headrace.coordination.groups import consumer_records as stored
-from headrace.coordination.groups.commands import GroupKind, ListedGroup
+from headrace.coordination.groups.classic import ClassicGroups
+from headrace.coordination.groups.commands import (
+    CommitOffsets,
+    GroupKind,
+    JoinGroup,
+    ListedGroup,
+    OffsetToCommit,
+    Protocol,
+)
 from headrace.coordination.groups.consumer import ConsumerGroups
 from headrace.coordination.groups.consumer_commands import (
     ConsumerHeartbeat,
@@ -16,18 +24,25 @@ from headrace.coordination.groups.consumer_group import ConsumerGroup, GroupStat
 from headrace.coordination.groups.consumer_member import MemberState
 from headrace.coordination.groups.consumer_topics import TopicCatalogue
 from headrace.coordination.groups.coordinator import GroupCoordinator
+from headrace.coordination.groups.offset_commands import OffsetCommands
 from headrace.coordination.groups.registry import GroupRegistry, GroupSettings
-from headrace.coordination.shard import CoordinatorRecord
 from headrace.model.errors import (
     FencedInstance,
     FencedMemberEpoch,
     GroupFull,
     GroupNotFound,
+    InconsistentGroupProtocol,
     InvalidRegularExpression,
+    MemberIdRequired,
+    StaleMemberEpoch,
     UnknownMember,
     UnreleasedInstance,
     UnsupportedAssignor,
 )
+from headrace.model.topic import TopicPartition
+
+if TYPE_CHECKING:
+    from headrace.coordination.shard import CoordinatorRecord
 
 A, B, C = b"a" * 16, b"b" * 16, b"c" * 16
 SESSION_MS = 45_000
@@ -52,7 +67,12 @@ class Coordinator:
     def _start(self) -> None:
         self.registry = GroupRegistry(self.settings, lambda: "made-up-id")
         self.machine = GroupCoordinator(
-            self.registry, [ConsumerGroups(self.registry, self.catalogue)]
+            self.registry,
+            [
+                ClassicGroups(self.registry),
+                ConsumerGroups(self.registry, self.catalogue),
+                OffsetCommands(self.registry),
+            ],
         )
         for record in self.log:
             self.machine.replay(record)
@@ -206,6 +226,13 @@ def test_group_takes_no_more_members_than_it_may_have() -> None:
     with pytest.raises(GroupFull):
         coordinator.join("m2", "a")
     assert coordinator.join("m1", "a").member_epoch == 1
+
+
+def test_static_member_comes_back_to_a_full_group() -> None:
+    coordinator = Coordinator(consumer_size_max=1)
+    coordinator.join("m1", "a", instance_id="i")
+    coordinator.beat("m1", -2, instance_id="i")
+    assert coordinator.join("m2", "a", instance_id="i").member_epoch == 1
 
 
 # --- leaving and dying --------------------------------------------------------------------------
@@ -411,32 +438,53 @@ def test_successor_of_a_static_member_takes_over_what_it_was_to_get(
 # --- other kinds of group, restarts -------------------------------------------------------------
 
 
-class OtherGroup:
-    """As much of a classic group as matters here."""
-
-    def __init__(self, *, is_empty: bool) -> None:
-        self._is_empty = is_empty
-
-    def is_empty(self) -> bool:
-        return self._is_empty
-
-    def tombstones(self) -> list[CoordinatorRecord]:
-        return [CoordinatorRecord(b"\0\2\0\1g", None)]
+CLASSIC_JOIN = JoinGroup(
+    "g", "", None, "c", "h", 10_000, 10_000, "consumer", (Protocol("range", b""),)
+)
+ADMIN_COMMIT = CommitOffsets("g", "", None, -1, [OffsetToCommit(TopicPartition("a", 0), 7, -1, "")])
 
 
-def test_empty_group_of_another_kind_is_replaced(coordinator: Coordinator) -> None:
-    groups: dict[str, Any] = coordinator.registry.groups
-    groups["g"] = OtherGroup(is_empty=True)
+def test_group_that_holds_offsets_only_becomes_a_consumer_group_and_keeps_them(
+    coordinator: Coordinator,
+) -> None:
+    coordinator.decide(ADMIN_COMMIT)
+    assert coordinator.registry.groups["g"].kind is GroupKind.CLASSIC
     coordinator.join("m1", "a")
-    assert coordinator.written[0] == (b"\0\2\0\1g", None)
+    coordinator.restart()
     assert coordinator.group.members.keys() == {"m1"}
+    assert coordinator.registry.offsets.of_group("g")[TopicPartition("a", 0)].offset == 7
 
 
-def test_group_of_another_kind_with_members_is_left_alone(coordinator: Coordinator) -> None:
-    groups: dict[str, Any] = coordinator.registry.groups
-    groups["g"] = OtherGroup(is_empty=False)
+def test_empty_consumer_group_becomes_a_classic_group(pair: Coordinator) -> None:
+    with pytest.raises(InconsistentGroupProtocol):
+        pair.decide(CLASSIC_JOIN)
+    pair.beat("m1", -1)
+    pair.beat("m2", -1)
+    assert isinstance(pair.decide(CLASSIC_JOIN), MemberIdRequired)
+    assert pair.registry.groups["g"].kind is GroupKind.CLASSIC
+    assert pair.written, "the tombstones of the consumer group"
+    pair.restart()
+    assert pair.registry.groups == {}
+
+
+def test_classic_group_with_members_is_not_taken_over(coordinator: Coordinator) -> None:
+    coordinator.machine.decide(
+        CLASSIC_JOIN._replace(member_id_required=False), None, coordinator.now_ms
+    )
     with pytest.raises(GroupNotFound, match="not a consumer group"):
         coordinator.join("m1", "a")
+
+
+def test_commit_is_taken_from_members_at_their_epoch_only(pair: Coordinator) -> None:
+    commit = ADMIN_COMMIT._replace(member_id="m1", generation=2)
+    assert pair.decide(commit) == [None]
+    with pytest.raises(StaleMemberEpoch):
+        pair.decide(commit._replace(generation=1))
+    with pytest.raises(UnknownMember):
+        pair.decide(ADMIN_COMMIT)
+    pair.pass_time(SESSION_MS)
+    with pytest.raises(UnknownMember):
+        pair.decide(commit)
 
 
 def test_group_goes_on_after_a_restart(pair: Coordinator) -> None:

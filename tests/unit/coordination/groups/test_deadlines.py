@@ -19,9 +19,7 @@ def named(name: object) -> Decision:
 
 @given(
     st.lists(
-        st.tuples(
-            st.sampled_from(["set", "cancel", "pop"]), st.integers(0, 4), st.integers(0, 50)
-        )
+        st.tuples(st.sampled_from(["set", "cancel", "pop"]), st.integers(0, 4), st.integers(0, 50))
     )
 )
 def test_deadlines_agree_with_a_dictionary(steps: list[tuple[str, int, int]]) -> None:

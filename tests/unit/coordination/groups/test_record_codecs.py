@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,8 +142,7 @@ def test_group_of_every_version_is_read(version: int) -> None:
         expected = expected._replace(state_timestamp_ms=NO_TIMESTAMP)
     if version < 1:
         members = tuple(
-            each._replace(rebalance_timeout_ms=each.session_timeout_ms)
-            for each in expected.members
+            each._replace(rebalance_timeout_ms=each.session_timeout_ms) for each in expected.members
         )
         expected = expected._replace(members=members)
     assert read_group(bytes.fromhex(KAFKA_GROUPS[version])) == expected
@@ -159,10 +160,8 @@ def test_unknown_version_is_refused(version: int) -> None:
 @given(st.binary(max_size=80))
 def test_garbage_is_a_named_error_or_a_value(garbage: bytes) -> None:
     for read in (read_group, read_offset, read_group_key, read_offset_key):
-        try:
-            read(garbage)
-        except CorruptRecord as error:
-            assert error.message
+        with suppress(CorruptRecord):
+            assert read(garbage) is not None
 
 
 def test_cut_records_are_refused() -> None:

@@ -60,7 +60,7 @@ def test_session_remembers_partitions_between_requests(sessions):
     session = sessions.find(request(offsets={0: 10, 1: 20}), False, 0.0)
     again = sessions.find(request(session.id, 1, {1: 25}), False, 1.0)
     assert again is session
-    wanted = {k.index: p.fetch_offset for k, p in keys_of(session, request(), False)}
+    wanted = {k.partition: p.fetch_offset for k, p in keys_of(session, request(), False)}
     assert wanted == {0: 10, 1: 25}
 
 

@@ -79,7 +79,8 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
             )
         topics.append(TopicProduceResponse(topic.name, topic.topic_id, responses))
     if acks == ACKS_NONE:
-        return _silent(topics, context)
+        _cut_off_if_failed(topics, context)
+        return None
     if commit_number:
         return _when_durable(commit_number, ProduceResponse(topics), context)
     return ProduceResponse(topics)
@@ -146,14 +147,14 @@ def _refused(request: ProduceRequest, error: HeadraceError) -> ProduceResponse:
     )
 
 
-def _silent(topics: list[TopicProduceResponse], context: RequestContext) -> None:
+def _cut_off_if_failed(topics: list[TopicProduceResponse], context: RequestContext) -> None:
     for topic in topics:
         for response in topic.partition_responses:
             if response.error_code:
                 context.session.cut_off(
                     "failed-silently",
                     f"produce with acks=0 failed: error {response.error_code}, "
-                    f"{response.error_message}"
+                    f"{response.error_message}",
                 )
                 return
 

@@ -90,10 +90,10 @@ def _target(
     partition: Partition | None = None
     if partitions is None:
         error = _UNKNOWN_ID if by_id else _UNKNOWN_PARTITION
-    elif not 0 <= key.index < len(partitions):
+    elif not 0 <= key.partition < len(partitions):
         error = _UNKNOWN_PARTITION
     else:
-        partition = partitions[key.index]
+        partition = partitions[key.partition]
     return Target(
         partition,
         wanted.fetch_offset,
@@ -177,19 +177,21 @@ class _Answer:
     def _partition(self, key: PartitionKey, target: Target, fetched: Fetched) -> PartitionData:
         if fetched.error is not None:
             return PartitionData(
-                key.index, error_code(fetched.error), -1, aborted_transactions=None, records=b""
+                key.partition, error_code(fetched.error), -1, aborted_transactions=None, records=b""
             )
         records = fetched.records
         if records is not None and self._context.version < ZSTD_FROM:
             data = records.read()
             if any(header.compression == _ZSTD for _, header in batches(data)):
                 code = error_code(UnsupportedCompression())
-                return PartitionData(key.index, code, -1, aborted_transactions=None, records=b"")
+                return PartitionData(
+                    key.partition, code, -1, aborted_transactions=None, records=b""
+                )
         if records is not None and target.partition is not None:
             self._context.broker.metrics.count_fetched(target.partition.topic, len(records))
         diverging = fetched.diverging
         return PartitionData(
-            key.index,
+            key.partition,
             0,
             fetched.high_watermark,
             fetched.last_stable_offset,

@@ -1,7 +1,7 @@
 """ListOffsets (key 2), versions 1-11.
 
-v2 isolation level · v4 leader epochs · v6 flexible · v7 max timestamp (-3) · v8 earliest local (-4) ·
-v9 last tiered (-5) · v10 time-out · v11 earliest pending upload (-6).
+v2 isolation level · v4 leader epochs · v6 flexible · v7 max timestamp (-3) · v8 earliest local
+(-4) · v9 last tiered (-5) · v10 time-out · v11 earliest pending upload (-6).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 API_KEY = 2
 VERSIONS = (1, 11)
 
-LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LAST_TIERED, PENDING_UPLOAD = -1, -2, -3, -4, -5, -6
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+EARLIEST_LOCAL, LAST_TIERED, PENDING_UPLOAD = -4, -5, -6
 _SPECIAL_SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LAST_TIERED: 9, PENDING_UPLOAD: 11}
 READ_COMMITTED = 1
 NOTHING = (-1, -1)

@@ -1,8 +1,8 @@
 """ApiVersions (key 18), versions 0-4.
 
-v1 throttle time · v3 flexible, client software name and version, features · v4 features from level 0.
-The header of the answer is v0 in all versions. A version that we do not know is answered with a v0 body that
-names our range for this key (KIP-511), so that the client can try again.
+v1 throttle time · v3 flexible, client software, features · v4 features from level 0.
+The header of the answer is v0 in all versions. A version that we do not know is answered with a
+v0 body that names our range for this key (KIP-511), so that the client can try again.
 """
 
 from __future__ import annotations
