@@ -1,7 +1,7 @@
 """The tour of README.md works when pasted: its blocks are taken out of the page and run in order.
 
-Two things differ from what a reader does: the broker has a port of its own, and the programs are
-those of the running environment instead of ``.venv/bin``.
+Three things differ from what a reader does: the broker has a port of its own and does not wait for
+further members of a new group, and the programs are those of the running environment.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ TOUR = re.compile(r"^## A tour in five minutes$(.*?)^## ", re.MULTILINE | re.DOT
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ADDRESS = "127.0.0.1:9092"
 BLOCK_TIMEOUT_S = 60.0
+OPTIONS = ("--set", "group.initial.rebalance.delay.ms=0")
 
 EXPECTED = (
     r"created topic orders\nsent 3 records; last at orders-\d@\d",
@@ -77,7 +78,7 @@ def test_every_block_of_the_tour_has_an_expectation() -> None:
 
 
 def test_tour_works_when_pasted(tmp_path: Path) -> None:
-    with BrokerProcess(tmp_path / "data") as broker:
+    with BrokerProcess(tmp_path / "data", OPTIONS) as broker:
         for block, expected in zip(tour_blocks(), EXPECTED, strict=True):
             printed = paste(block, broker.bootstrap_servers, tmp_path)
             assert re.search(expected, printed), f"{block.text}\nprinted\n{printed}"

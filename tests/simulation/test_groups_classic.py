@@ -314,7 +314,7 @@ def check_quiet(world: World) -> None:
 @pytest.mark.parametrize("tens", range(20))
 def test_groups_come_to_rest_after_chaos(tens: int) -> None:
     for seed in range(10 * tens, 10 * tens + 10):
-        world = World(seed, size=Random(seed).randint(1, 24))
+        world = World(seed, size=Random(seed).randint(1, 16))
         if seed % 3 == 0:
             for _ in range(3):
                 world.after(world.random.randint(5_000, CHAOS_MS), world.restart_coordinator)

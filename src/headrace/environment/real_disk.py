@@ -134,9 +134,15 @@ class RealDisk:
     """The file system of this machine."""
 
     def open(self, path: str, *, create: bool = False) -> RealFile:
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        flags = os.O_CLOEXEC | (os.O_CREAT if create else 0)
         with _translated(path, "open"):
-            return RealFile(path, os.open(path, flags, 0o644))
+            try:
+                return RealFile(path, os.open(path, os.O_RDWR | flags, 0o644))
+            except OSError as error:
+                # Tools look into directories that they may not write to.
+                if create or error.errno not in (errno.EACCES, errno.EROFS):
+                    raise
+                return RealFile(path, os.open(path, os.O_RDONLY | flags))
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)

@@ -1,14 +1,17 @@
-"""Work that is due from time to time: retention, compaction, checkpoints, expiry."""
+"""Calls the storage's chores every few seconds."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
 
+from headrace.broker.topics import TopicEvent
 from headrace.model.errors import HeadraceError
+from headrace.storage.chores import Chores
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+    from headrace.broker.topics import TopicChange
     from headrace.environment.ports import Background, Cancellable
 
 log = logging.getLogger(__name__)
@@ -18,11 +21,12 @@ INTERVAL_SECONDS = 5.0
 
 
 class Housekeeping:
-    """Calls the storage's chores on the loop's thread; long ones go on in the background."""
+    """A timer around ``Chores``."""
 
     def __init__(self, broker: Broker, background: Background) -> None:
-        self._broker = broker
         self._background = background
+        self._chores = Chores(broker.logs, broker.clock, lambda: broker.config)
+        broker.topics.on_change(self._topic_changed)
         self._timer: Cancellable | None = None
 
     def start(self) -> None:
@@ -30,12 +34,18 @@ class Housekeeping:
 
     def _turn(self) -> None:
         try:
-            self._broker.logs.run_housekeeping()
+            self._chores.run()
         except HeadraceError as error:
             # A full disk must not end the chores: retention is what will make room.
             log.error("housekeeping failed: %s", error.message)
         self._timer = self._background.call_later(INTERVAL_SECONDS, self._turn)
 
+    def _topic_changed(self, change: TopicChange) -> None:
+        if change.event is TopicEvent.DELETED:
+            for partition in change.topic.partitions:
+                self._chores.forget(partition.address)
+
     def stop(self) -> None:
+        self._chores.stop()
         if self._timer is not None:
             self._timer.cancel()

@@ -38,4 +38,7 @@ def connect_samples(metrics: Metrics, broker: Broker, waiting: WaitingRoom) -> N
 
     metrics.logs = logs
     metrics.parked_fetches = lambda: waiting.parked
+    metrics.groups = broker.groups.group_samples
+    metrics.lags = broker.groups.lag_samples
+    metrics.open_segment_files = lambda: broker.logs.files.open_count
     broker.topics.on_change(forget)

@@ -69,7 +69,6 @@ class IndexFile:
                 file.write_at(written * self._entry_size, self._tail)
             self._written = written + len(self._tail) // self._entry_size
             self._tail.clear()
-            self.handle.creates = False
 
     def keep_first(self, count: int) -> None:
         """Drop all entries after the first ``count``."""

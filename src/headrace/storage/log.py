@@ -295,7 +295,7 @@ class SegmentedLog:
         segment = self.load_active()
         if segment.must_roll(self.config, size, max_timestamp_ms, last_offset, now_ms):
             segment = self.roll(now_ms)
-        elif not segment.size_bytes:
+        if not segment.size_bytes:
             segment.first_timestamp_ms = max_timestamp_ms
             segment.roll_after_ms = max_timestamp_ms + self.config.segment_ms - segment.jitter_ms
             if max_timestamp_ms < 0:

@@ -81,6 +81,7 @@ class OpenFiles:
         if self.open_count >= self.limit:
             self._make_room()
         handle.file = file = self.disk.open(handle.path, create=handle.creates)
+        handle.creates = False
         self.open_count += 1
         if len(self._ring) > 2 * self.limit:
             self._ring = deque({h: None for h in self._ring if h.file is not None})

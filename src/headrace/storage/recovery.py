@@ -18,6 +18,7 @@ from headrace.storage.file_names import (
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
+    SYNCED_FROM,
     offset_of,
     offsets_with,
 )
@@ -65,7 +66,8 @@ def recover_log(
     )
     log = SegmentedLog(environment, directory, *spec, state)
     if bases:
-        _recover_segments(log, recovery_point, recovery)
+        has_promises = SYNCED_FROM in names
+        _recover_segments(log, recovery_point, recovery, has_promises=has_promises)
     _settle(log, min(recovery_point, log.log_end_offset), recovery)
     return log, recovery
 
@@ -84,7 +86,9 @@ def _tidy_directory(disk: Disk, directory: str, recovery: LogRecovery) -> list[s
     return disk.list(directory)
 
 
-def _recover_segments(log: SegmentedLog, recovery_point: int, recovery: LogRecovery) -> None:
+def _recover_segments(
+    log: SegmentedLog, recovery_point: int, recovery: LogRecovery, *, has_promises: bool
+) -> None:
     """Scan what is not known to be on the medium; afterwards the log ends where it is sound."""
     first = log.segment_number(recovery_point)
     for number, segment in enumerate(log.segments[:first]):
@@ -95,8 +99,7 @@ def _recover_segments(log: SegmentedLog, recovery_point: int, recovery: LogRecov
     end_offset = start_offset
     for number in range(first, len(log.segments)):
         segment = log.segments[number]
-        if number > first and segment.base_offset < end_offset:
-            recovery.note(f"segment {segment.base_offset} overlaps the one before")
+        if number > first and _is_out_of_place(segment, end_offset, has_promises, recovery):
             _set_aside(log, number, recovery)
             break
         if number > first:
@@ -110,6 +113,23 @@ def _recover_segments(log: SegmentedLog, recovery_point: int, recovery: LogRecov
             _cut(log, number, result, recovery)
             break
     _finish_segments(log, end_offset)
+
+
+def _is_out_of_place(
+    segment: Segment, end_offset: int, has_promises: bool, recovery: LogRecovery
+) -> bool:
+    """Whether a segment cannot follow a log that ends at ``end_offset``.
+
+    Compaction leaves holes between segments. Where the write-ahead log holds what was promised, a
+    hole before a segment that was never flushed is a loss that it can fill.
+    """
+    if segment.base_offset < end_offset:
+        recovery.note(f"segment {segment.base_offset} overlaps the one before")
+        return True
+    if segment.base_offset > end_offset:
+        recovery.note(f"offsets {end_offset} to {segment.base_offset - 1} are missing")
+        return has_promises
+    return False
 
 
 def _scan_start(

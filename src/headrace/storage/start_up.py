@@ -62,7 +62,9 @@ class StartUp:
     def open_logs(
         self, specs: Sequence[LogSpec], progress: Callable[[int, int], None] | None
     ) -> tuple[dict[TopicPartition, Log], RecoveryReport]:
-        self._disk.make_directory(self._directory)
+        if not self._disk.exists(self._directory):
+            self._disk.make_directory(self._directory)
+            self._disk.sync_directory(self._directory.rpartition("/")[0] or ".")
         marker = f"{self._directory}/{CLEAN_SHUTDOWN}"
         was_clean = self._disk.exists(marker)
         self._report.is_clean = was_clean

@@ -281,10 +281,6 @@ class FaultyDisk:
         self._directory(path)
         return FREE_BYTES_UNLIMITED if self.capacity_bytes is None else self.capacity_bytes
 
-    def total_bytes(self, path: str) -> int:
-        self._directory(path)
-        return FREE_BYTES_UNLIMITED
-
     # --- for the files of this disk -------------------------------------------------------------
 
     def change(

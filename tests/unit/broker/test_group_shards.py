@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import TYPE_CHECKING
 
 from headrace.coordination.groups.commands import FetchOffsets
 from headrace.coordination.groups.record_codecs import group_key, offset_record
@@ -12,6 +12,9 @@ from headrace.model.topic import CONSUMER_OFFSETS_TOPIC, TopicPartition
 from headrace.records.build import build_batch
 from headrace.storage.log_port import Origin
 from headrace.testing.group_door import GroupDoor
+
+if TYPE_CHECKING:
+    import pytest
 
 T0 = TopicPartition("t", 0)
 SHARE_GROUP_KEY = (10).to_bytes(2, "big") + b"\x00\x01g"

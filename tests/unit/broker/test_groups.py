@@ -13,13 +13,18 @@ from headrace.coordination.groups.commands import (
     Heartbeat,
     ListGroups,
     OffsetToCommit,
+    SyncGroup,
 )
+from headrace.coordination.groups.consumer_commands import ConsumerHeartbeat
 from headrace.coordination.groups.registry import GroupSettings
 from headrace.metrics.registry import GroupSample, LagSample
 from headrace.model.errors import (
     CoordinatorLoading,
     CoordinatorNotAvailable,
+    DiskFull,
+    InconsistentGroupProtocol,
     InvalidGroupId,
+    MemberIdRequired,
     NotCoordinator,
     UnknownMember,
 )
@@ -44,9 +49,9 @@ def committed(door: GroupDoor, group_id: str, topic: str = "t") -> object:
     [
         ("", 0),
         ("g", 3),
-        ("console-consumer-12345", 25),
-        ("grün", 26),
-        ("😀", 10),
+        ("console-consumer-12345", 6),
+        ("grün", 49),
+        ("😀", 49),
         ("polygenelubricants", 0),
     ],
 )
@@ -105,9 +110,8 @@ def test_topic_deleted_while_loading_takes_its_offsets_along(
 def test_full_disk_is_told_as_no_coordinator() -> None:
     door = GroupDoor()
     commit(door, "g", 1)
-    door.bench.disk.is_full = True
+    door.bench.disk.fail_next("write", DiskFull("no space left"))
     assert isinstance(commit(door, "g", 2), CoordinatorNotAvailable)
-    door.bench.disk.is_full = False
     assert committed(door, "g") == 1
 
 
@@ -140,6 +144,7 @@ def test_deadlines_are_kept_by_a_timer() -> None:
     door.groups.submit("orders", join_command(member_id_required=False), joined.append)
     door.pass_seconds(0.01)
     member_id = joined[0].member_id
+    door.ask("orders", SyncGroup("orders", 1, member_id, None, None, None, {}))
     beat = Heartbeat("orders", 1, member_id, None)
     for _ in range(3):
         door.pass_seconds(8)
@@ -179,3 +184,45 @@ def test_samples_tell_members_and_lag() -> None:
 
 def test_settings_come_from_the_brokers() -> None:
     assert group_settings(BrokerConfig.resolve({})) == GroupSettings()
+
+
+def kind_of(door: GroupDoor, group_id: str) -> str:
+    replies: list[list] = []
+    door.groups.list_groups(ListGroups(), replies.append)
+    (kind,) = [each.kind for each in replies[0] if each.group_id == group_id]
+    return kind
+
+
+def test_empty_group_changes_its_kind_and_keeps_its_offsets() -> None:
+    door = GroupDoor()
+    door.bench.create("t")
+    commit(door, "orders", 5)
+    beat = ConsumerHeartbeat(
+        "orders", "m", 0, rebalance_timeout_ms=9_000, topic_names=frozenset({"t"}), owned={}
+    )
+    assert door.ask("orders", beat).member_epoch > 0
+    assert (kind_of(door, "orders"), committed(door, "orders")) == ("consumer", 5)
+    refused = door.ask("orders", join_command())
+    assert isinstance(refused, InconsistentGroupProtocol)
+    door.restart()
+    assert (kind_of(door, "orders"), committed(door, "orders")) == ("consumer", 5)
+    door.ask("orders", ConsumerHeartbeat("orders", "m", -1))
+    assert isinstance(door.ask("orders", join_command()), MemberIdRequired)
+    assert (kind_of(door, "orders"), committed(door, "orders")) == ("classic", 5)
+    door.restart()
+    assert (kind_of(door, "orders"), committed(door, "orders")) == ("classic", 5)
+
+
+def test_answer_waits_for_the_disk_if_the_topic_demands_it() -> None:
+    door = GroupDoor({"durability": "fsync"})
+    door.groups.prepare("g")
+    door.bench.settle()
+    replies: list = []
+    entry = OffsetToCommit(TopicPartition("t", 0), 7, -1, "")
+    fetch = FetchOffsets("g", [TopicPartition("t", 0)])
+    door.groups.submit("g", CommitOffsets("g", "", None, -1, [entry]), replies.append)
+    door.groups.submit("g", fetch, replies.append)
+    assert replies == []
+    door.bench.settle()
+    assert replies[0] == [None]
+    assert replies[1][0].offset == 7

@@ -1,5 +1,4 @@
 """``headrace group``: what is refused before a broker is asked; the rest needs a broker."""
-broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FindCoordinator, DescribeGroups, ListGroups and DeleteGroups as clients of all versions see them."""
+"""FindCoordinator, DescribeGroups, ListGroups and DeleteGroups in all their versions."""
 
 from __future__ import annotations
 

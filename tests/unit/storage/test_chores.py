@@ -1,0 +1,73 @@
+"""The recurring work, seen from outside: what is old goes, what is overwritten goes, in time."""
+
+from __future__ import annotations
+
+from headrace.records.build import build_batch
+from headrace.storage.chores import Chores
+from headrace.testing.log_bench import LogBench, read_records
+
+HOUR_SECONDS = 3600
+
+
+def chores_of(bench: LogBench) -> Chores:
+    return Chores(bench.manager, bench.clock, lambda: bench.config)
+
+
+def run_for(bench: LogBench, chores: Chores, seconds: float, step: float = 300.0) -> None:
+    passed = 0.0
+    while passed < seconds:
+        bench.background.advance(step)
+        chores.run()
+        bench.background.run_all()
+        passed += step
+
+
+def test_old_segments_go_and_their_space_is_given_back(bench):
+    log = bench.create(retention_ms="3600000", segment_bytes="1048576")
+    for _ in range(3):
+        bench.append(log, [b"x" * 600_000])
+    chores = chores_of(bench)
+    run_for(bench, chores, 2 * HOUR_SECONDS)
+    assert log.log_start_offset == 3
+    assert read_records(log) == []
+    assert log.size_bytes == 0
+    assert [name for name in bench.disk.list("data/t-0") if name.endswith(".deleted")] == []
+    assert bench.append(log, [b"new"]).base_offset == 3
+
+
+def test_records_in_memory_grow_old_too(bench):
+    log = bench.create(storage="memory", retention_ms="3600000")
+    bench.append(log, [b"x"])
+    run_for(bench, chores_of(bench), 2 * HOUR_SECONDS)
+    assert log.log_start_offset == 1
+    assert read_records(log) == []
+
+
+def test_compacted_log_keeps_the_latest_of_each_key(bench):
+    log = bench.create(
+        cleanup_policy="compact", segment_ms="60000", min_cleanable_dirty_ratio="0.01"
+    )
+    for number in range(20):
+        batch = build_batch(
+            [(b"key-%d" % (number % 2), b"%d" % number)], timestamp_ms=bench.clock.now_ms()
+        )
+        bench.manager.append([(log, batch)])
+        bench.background.advance(120)
+    run_for(bench, chores_of(bench), HOUR_SECONDS)
+    latest = {record.key: record.value for record in read_records(log)}
+    assert latest == {b"key-0": b"18", b"key-1": b"19"}
+    assert len(read_records(log)) < 6, "what was overwritten is gone, but for the active segment"
+
+
+def test_compaction_can_be_switched_off(bench):
+    bench = LogBench(settings={"log.cleaner.enable": "false"})
+    log = bench.create(
+        cleanup_policy="compact", segment_ms="60000", min_cleanable_dirty_ratio="0.01"
+    )
+    for number in range(6):
+        bench.manager.append(
+            [(log, build_batch([(b"k", b"%d" % number)], timestamp_ms=bench.clock.now_ms()))]
+        )
+        bench.background.advance(120)
+    run_for(bench, chores_of(bench), HOUR_SECONDS)
+    assert len(read_records(log)) == 6
