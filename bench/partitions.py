@@ -26,6 +26,8 @@ from tests.process.resources import open_descriptors, peak_megabytes, resident_m
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+START_SECONDS_MAX = 300
+STOP_SECONDS_MAX = 300
 CREATE_SECONDS_MAX = 300
 FLUSH_SECONDS_MAX = 300
 QUEUE_MESSAGES_MAX = 1_000_000
@@ -118,7 +120,12 @@ def main() -> None:
     options = parser.parse_args()
     settings = [part for pair in options.set for part in ("--set", pair)]
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as directory:
-        broker = BrokerProcess(Path(directory) / "data", settings)
+        broker = BrokerProcess(
+            Path(directory) / "data",
+            settings,
+            start_timeout_s=START_SECONDS_MAX,
+            stop_timeout_s=STOP_SECONDS_MAX,
+        )
         with ExitStack() as stack:
             stack.push(broker)  # its end is sure; its first start is one of the rows
             run(broker, options.topics, options.partitions, options.records)

@@ -27,8 +27,17 @@ LOG_TAIL_CHARACTERS = 4_000
 class BrokerProcess:
     """Start, stop, kill and restart one broker; use as a context manager to be sure of the end."""
 
-    def __init__(self, directory: Path, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        options: Sequence[str] = (),
+        *,
+        start_timeout_s: float = START_TIMEOUT_S,
+        stop_timeout_s: float = STOP_TIMEOUT_S,
+    ) -> None:
         self.directory = directory
+        self._start_timeout_s = start_timeout_s
+        self._stop_timeout_s = stop_timeout_s
         self.log_path = directory.with_name(directory.name + ".stderr.log")
         self._options = tuple(options)
         self._process: subprocess.Popen[str] | None = None
@@ -89,7 +98,7 @@ class BrokerProcess:
     def _reap(self, process: subprocess.Popen[str]) -> int:
         self._process = None
         try:
-            return process.wait(STOP_TIMEOUT_S)
+            return process.wait(self._stop_timeout_s)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -100,7 +109,7 @@ class BrokerProcess:
 
     def _wait_for_port(self, process: subprocess.Popen[str]) -> int:
         # A timer that kills the process bounds the blocking read of its output.
-        watchdog = threading.Timer(START_TIMEOUT_S, process.kill)
+        watchdog = threading.Timer(self._start_timeout_s, process.kill)
         watchdog.start()
         try:
             assert process.stdout is not None

@@ -53,7 +53,8 @@ def headrace(bootstrap_servers: str, capsys: pytest.CaptureFixture[str]) -> Comm
 @pytest.fixture
 def topic(headrace: Command) -> str:
     name = f"cli-{uuid.uuid4().hex[:8]}"
-    headrace("topic", "create", name, "--partitions", "2")
+    # Some records here have old timestamps; retention must not take them away.
+    headrace("topic", "create", name, "--partitions", "2", "--config", "retention.ms=-1")
     return name
 
 
@@ -129,7 +130,7 @@ def test_json_lines_copy_a_topic_through_a_file(
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     headrace("produce", topic, "--input", "json", "--file", str(file))
     copy = f"{topic}-copy"
-    headrace("topic", "create", copy, "--partitions", "2")
+    headrace("topic", "create", copy, "--partitions", "2", "--config", "retention.ms=-1")
     headrace("consume", topic, "--from-beginning", "--at-end", "--json", "--file", str(file))
     headrace("produce", copy, "--input", "json", "--file", str(file))
     found = headrace.json_lines("consume", copy, "--from-beginning", "--at-end")

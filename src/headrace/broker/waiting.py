@@ -32,17 +32,18 @@ class Waiter:
 class _LogRoom:
     """Those who wait for one log. It is the log's listener while anybody does."""
 
-    __slots__ = ("_ready", "log", "size_bytes", "waiters")
+    __slots__ = ("_ready", "appended_bytes", "log", "waiters")
 
     def __init__(self, log: Log, ready: Callable[[Waiter], None]) -> None:
         self.log = log
-        self.size_bytes = log.size_bytes
+        self.appended_bytes = log.appended_bytes
         self.waiters: dict[Waiter, None] = {}
         self._ready = ready
 
     def __call__(self, log: Log) -> None:
-        grown = log.size_bytes - self.size_bytes
-        self.size_bytes = log.size_bytes
+        appended_bytes = log.appended_bytes
+        grown = appended_bytes - self.appended_bytes
+        self.appended_bytes = appended_bytes
         for waiter in list(self.waiters):
             waiter.missing_bytes -= grown
             # A log that did not grow was cut, deleted, or let go of a transaction: have a look.

@@ -28,6 +28,7 @@ from headrace.cli.times import parse_time_ms
 
 POLL_SECONDS = 0.5
 BATCH_RECORDS_MAX = 500
+END_OF_PARTITION = "_PARTITION_EOF"
 NO_GROUP = "headrace-cli"
 """The library wants a name; without subscription and commits nothing of it reaches the broker."""
 
@@ -125,7 +126,7 @@ class Reader:
 
     def messages(self) -> Iterator[Any]:
         quiet_since = time.monotonic()
-        while not self._is_at_ends():
+        while self._ends != {}:
             wanted = BATCH_RECORDS_MAX if self._left is None else min(self._left, BATCH_RECORDS_MAX)
             with self._broker.errors():
                 batch = self._consumer.consume(wanted, POLL_SECONDS)
@@ -133,37 +134,30 @@ class Reader:
                 quiet_since = time.monotonic()
             elif self._has_been_quiet(time.monotonic() - quiet_since):
                 return
-            yield from self._usable(batch)
-            if self._left is not None:
-                self._left -= len(batch)
-                if self._left <= 0:
-                    return
+            for message in batch:
+                if self._is_wanted(message):
+                    yield message
+                    if self._left is not None:
+                        self._left -= 1
+            if self._left == 0:
+                return
 
     def _has_been_quiet(self, seconds: float) -> bool:
         return self._idle_seconds is not None and seconds >= self._idle_seconds
 
-    def _usable(self, batch: list[Any]) -> Iterator[Any]:
-        for message in batch:
-            if message.error() is not None:
-                raise self._broker.failure(message.error(), f"topic {message.topic()}")
-            if self._ends is None or message.offset() < self._ends[message.partition()]:
-                yield message
-
-    def _is_at_ends(self) -> bool:
-        """Positions, not records, tell: the last offsets may belong to markers."""
+    def _is_wanted(self, message: Any) -> bool:
+        """Whether it is a record that was asked for; takes note of partitions that are done."""
+        error = message.error()
+        if error is not None and error.name() != END_OF_PARTITION:
+            raise self._broker.failure(error, f"topic {message.topic()}")
         if self._ends is None:
-            return False
-        with self._broker.errors():
-            positions = self._consumer.position(self._consumer.assignment())
-        return all(
-            self._ends[each.partition] <= max(each.offset, self._start_of(each))
-            for each in positions
-        )
-
-    def _start_of(self, place: Any) -> int:
-        # Before the first message the library knows no position; an empty log has no more to say.
-        low, high = self._consumer.get_watermark_offsets(place, cached=True)
-        return high if low == high else -1
+            return error is None
+        end = self._ends.get(message.partition())
+        # Markers of transactions are never handed out, so the end is told by an event of its own.
+        reached = message.offset() + (error is None)
+        if end is not None and reached >= end:
+            del self._ends[message.partition()]
+        return error is None and end is not None and message.offset() < end
 
 
 def _start(from_beginning: bool, from_offset: int | None, from_time: str | None) -> Start:
@@ -196,6 +190,7 @@ def _consumer_settings(group: str | None, start: Start) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "auto.offset.reset": "earliest" if start.is_beginning else "latest",
         "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
     }
     if group is None:
         return settings | {"group.id": NO_GROUP, "enable.auto.commit": False}

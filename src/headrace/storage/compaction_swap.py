@@ -16,6 +16,7 @@ from headrace.storage.file_names import (
     INDEX_SUFFIXES,
     LOG_SUFFIX,
     SEGMENT_SUFFIXES,
+    SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
     segment_file,
 )
@@ -60,7 +61,7 @@ def swap_in(log: SegmentedLog, old: Sequence[Segment]) -> Segment:
     renames = _Renames(log.environment.disk)
     try:
         deleted = _rename_all(log, old, renames)
-    except StorageFailure:
+    except (StorageFailure, OSError):
         renames.take_back()
         raise
     base_offset = old[0].base_offset
@@ -75,7 +76,9 @@ def swap_in(log: SegmentedLog, old: Sequence[Segment]) -> Segment:
     log.segments[number : number + len(old)] = [segment]
     for gone in old:
         gone.retire()
-    log.snapshots.remove([gone.base_offset for gone in old[1:]])
+    # Their files went with the segments; from here on nothing can fail.
+    gone_offsets = {gone.base_offset for gone in old[1:]}
+    log.snapshots.offsets = [o for o in log.snapshots.offsets if o not in gone_offsets]
     if deleted:
         remove_later(log, deleted)
     return segment
@@ -94,9 +97,10 @@ def _rename_all(log: SegmentedLog, old: Sequence[Segment], renames: _Renames) ->
     # Old files must not go before the medium knows the new one by its name.
     disk.sync_directory(log.directory)
     for segment in old[1:]:
-        for path in segment.existing_paths():
-            renames.rename(path, path + DELETED_SUFFIX)
-            deleted.append(path + DELETED_SUFFIX)
+        snapshot = segment_file(log.directory, segment.base_offset, SNAPSHOT_SUFFIX)
+        for path in (*segment.existing_paths(), snapshot):
+            if renames.rename_if_there(path, path + DELETED_SUFFIX):
+                deleted.append(path + DELETED_SUFFIX)
     for suffix in INDEX_SUFFIXES:
         if renames.rename_if_there(paths[suffix], paths[suffix] + DELETED_SUFFIX):
             deleted.append(paths[suffix] + DELETED_SUFFIX)

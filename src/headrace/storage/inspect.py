@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.model.errors import DamagedLog, HeadraceError, InvalidRequest
 from headrace.records.decode import decode_records
-from headrace.records.header import BatchHeader, crc_is_valid
+from headrace.records.header import HEADER_SIZE, BatchHeader, crc_is_valid
 from headrace.storage import checkpoints
 from headrace.storage.batch_walk import walk_batches
 from headrace.storage.file_names import (
@@ -214,7 +214,9 @@ def dump_log(
                 yield _batch_value(position, BatchHeader._make(fields), batch, with_records)
                 end = position + len(batch)
         except DamagedLog as error:
-            yield Unreadable(end, str(error))
+            # Zeros to write into, or space that a crash left without its bytes: no damage.
+            is_tail = not any(file.read_at(end, HEADER_SIZE))
+            yield Unreadable(end, str(error), is_tail)
             return
         if end < size:
             yield Unreadable(end, f"the last {size - end} bytes are no whole batch", is_tail=True)

@@ -100,6 +100,7 @@ class SegmentedLog:
         self.last_stable_offset = state.last_stable_offset
         self.recovery_point = state.recovery_point
         self.is_deleted = False
+        self._rolled_bytes = 0
         self._unflushed_since_ms = environment.clock.now_ms()
         self.epochs = LeaderEpochs(environment.disk, f"{directory}/{LEADER_EPOCHS}")
         self._epoch_written = -1
@@ -205,6 +206,10 @@ class SegmentedLog:
         max_timestamp_ms = max(entry.header[8] for entry in admitted)
         last_offset = last.base_offset + last.header[6]
         segment = self._segment_for(size, max_timestamp_ms, last_offset, now_ms)
+        if self.is_synced and segment.handle.creates:
+            # No segment may outlive one before it: recovery could not see that there is a hole.
+            segment.handle.open()
+            self.environment.disk.sync_directory(self.directory)
         try:
             segment.handle.open().write_all_at(
                 segment.size_bytes, [entry.batch for entry in admitted]
@@ -342,6 +347,7 @@ class SegmentedLog:
         segment = self._new_segment(end_offset, now_ms)
         self.segments.append(segment)
         self.active = segment
+        self._rolled_bytes += old.size_bytes
         self._sync_in_background(old, end_offset)
         return segment
 
@@ -504,6 +510,10 @@ class SegmentedLog:
 
     def expire_producers(self, now_ms: int) -> int:
         return self.producer_states.expire(now_ms, self.environment.producer_expiration_ms)
+
+    @property
+    def appended_bytes(self) -> int:
+        return self._rolled_bytes + self.active.size_bytes
 
     @property
     def size_bytes(self) -> int:

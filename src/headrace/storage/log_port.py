@@ -82,6 +82,10 @@ class Log(Protocol):
     is_deleted: bool
 
     @property
+    def appended_bytes(self) -> int:
+        """Grows with every append and is cheap to ask; only its differences mean anything."""
+
+    @property
     def size_bytes(self) -> int: ...
 
     def read(

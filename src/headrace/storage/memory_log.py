@@ -60,6 +60,7 @@ class MemoryLog:
         self.high_watermark = self.last_stable_offset = 0
         self.is_deleted = False
         self.size_bytes = 0
+        self.appended_bytes = 0
         self.epochs = LeaderEpochs(None, "")
         self.producer_states = ProducerStates()
         self._decompressed_bytes_max = decompressed_bytes_max
@@ -118,6 +119,7 @@ class MemoryLog:
         self._batches.append(bytes(entry.batch))
         self._max_timestamps.append(header[8])
         self.size_bytes += len(entry.batch)
+        self.appended_bytes += len(entry.batch)
         self.log_end_offset = last_offset + 1
         if header[9] >= 0:
             self._record_producer(header, base_offset, entry.batch)

@@ -13,11 +13,11 @@ class GrowingLog:
     """As much of a log as the waiting room looks at."""
 
     def __init__(self) -> None:
-        self.size_bytes = 1_000
+        self.appended_bytes = 1_000
         self.listener = None
 
     def grow(self, count: int) -> None:
-        self.size_bytes += count
+        self.appended_bytes += count
         if self.listener is not None:
             self.listener(self)
 

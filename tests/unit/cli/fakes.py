@@ -44,37 +44,15 @@ class FakeMessage:
 
 
 @dataclass
-class FakePlace:
-    """A TopicPartition."""
-
-    partition: int
-    offset: int
-
-
-@dataclass
 class FakeConsumer:
     """Gives out batches one after the other, then nothing."""
 
     batches: list[list[FakeMessage]]
-    watermarks: tuple[int, int] = (0, 100)
-    positions: dict[int, int] = field(default_factory=dict)
     asked: list[int] = field(default_factory=list)
 
     def consume(self, count: int, timeout: float) -> list[FakeMessage]:
         self.asked.append(count)
-        batch = self.batches.pop(0) if self.batches else []
-        for message in batch:
-            self.positions[message.partition_] = message.offset_ + 1
-        return batch[:count]
-
-    def assignment(self) -> list[int]:
-        return [0]
-
-    def position(self, places: list[int]) -> list[FakePlace]:
-        return [FakePlace(place, self.positions.get(place, -1001)) for place in places]
-
-    def get_watermark_offsets(self, place: Any, **_: Any) -> tuple[int, int]:
-        return self.watermarks
+        return self.batches.pop(0)[:count] if self.batches else []
 
 
 @dataclass

@@ -36,9 +36,20 @@ def test_ends_of_the_logs_end_and_later_records_are_not_shown() -> None:
     assert read(FakeConsumer([messages(0, 1), messages(2, 3)]), ends={0: 3}) == [0, 1, 2]
 
 
-def test_empty_log_is_at_its_end_at_once() -> None:
-    consumer = FakeConsumer([], watermarks=(5, 5))
-    assert read(consumer, ends={0: 5}) == []
+def test_end_of_a_partition_without_records_for_us_ends() -> None:
+    end = FakeMessage(5, error_=FakeError("_PARTITION_EOF"))
+    assert read(FakeConsumer([messages(3), [end]]), ends={0: 5}) == [3]
+
+
+def test_end_that_was_reached_before_counts_for_nothing() -> None:
+    end = FakeMessage(3, error_=FakeError("_PARTITION_EOF"))
+    assert read(FakeConsumer([[end], messages(3, 4)]), ends={0: 5}) == [3, 4]
+    assert read(FakeConsumer([[end], messages(3)]), count=1) == [3]
+
+
+def test_nothing_to_wait_for_ends_at_once() -> None:
+    consumer = FakeConsumer([])
+    assert read(consumer, ends={}) == []
     assert consumer.asked == []
 
 

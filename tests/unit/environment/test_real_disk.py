@@ -58,3 +58,24 @@ def test_descriptor_is_real_and_not_inherited(tmp_path: Path) -> None:
     assert not os.get_inheritable(file.fileno())
     file.close()
     assert file.fileno() == -1
+
+
+def test_files_that_may_not_be_written_open_for_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_bytes(b"read me")
+    real_open = os.open
+
+    def refuse_writing(path: str, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real_open(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", refuse_writing)
+    file = RealDisk().open(str(tmp_path / "a"))
+    assert file.read_at(0, 10) == b"read me"
+    with pytest.raises(StorageFailure, match="EBADF"):
+        file.write_at(0, b"x")
+    file.close()
+    with pytest.raises(StorageFailure, match="EACCES"):
+        RealDisk().open(str(tmp_path / "b"), create=True)

@@ -14,6 +14,7 @@ from headrace.records.header import read_header
 from headrace.storage import compaction_files
 from headrace.storage.checkpoints import read_offsets
 from headrace.storage.compaction import Compactor
+from headrace.storage.inspect_verify import verify
 from headrace.storage.retention import delete_old_segments
 from headrace.testing.faulty_disk import FaultyDisk, crash_everywhere
 from headrace.testing.storage_bench import DATA, StorageBench, latest_values, pairs_of
@@ -101,6 +102,18 @@ def test_no_temporary_file_is_left_and_old_files_go_after_the_delay(bench: Stora
     assert not [name for name in names_of(bench) if name.endswith(".deleted")]
     logs = [name for name in names_of(bench) if name.endswith(".log")]
     assert len(logs) == len(log.segments)
+
+
+def test_the_files_are_sound_afterwards(bench: StorageBench) -> None:
+    log = compacted_log(bench, index_interval_bytes=100)
+    fields = {"producer_id": 9, "producer_epoch": 0, "transactional": True}
+    bench.append(log, (b"a", b"aborted"), base_sequence=0, **fields)
+    bench.append(log, ABORT, control=True, **fields)
+    fill(bench, log)
+    compact(bench, log)
+    bench.background.advance(61)
+    bench.manager.close()
+    assert verify(bench.disk, DATA) == []
 
 
 def test_segments_are_grouped_up_to_the_segment_size(bench: StorageBench) -> None:

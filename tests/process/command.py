@@ -1,0 +1,49 @@
+"""`headrace serve` as a person types it: run to its end, with its status and all that it printed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+RUN_SECONDS_MAX = 20
+FREE_PORT = "kafka://127.0.0.1:0"
+NOBODY = 65534
+
+
+def serve(
+    *options: str | Path, as_user: Callable[[], None] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a start that is expected to fail by itself."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("HEADRACE_")}
+    return subprocess.run(
+        [sys.executable, "-m", "headrace", "serve", *map(str, options)],
+        capture_output=True,
+        text=True,
+        timeout=RUN_SECONDS_MAX,
+        env=environment,
+        preexec_fn=as_user,
+    )
+
+
+def drop_privileges() -> None:
+    """For root, whom no permission binds: go on as nobody."""
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+
+
+def complaint(finished: subprocess.CompletedProcess[str]) -> str:
+    """The one line on standard error that a failed start must end with; nothing else is there."""
+    assert finished.returncode != 0
+    assert finished.stdout == ""
+    assert "Traceback" not in finished.stderr
+    lines = finished.stderr.splitlines()
+    assert len(lines) == 1, finished.stderr
+    assert lines[0].startswith("headrace: ")
+    return lines[0].removeprefix("headrace: ")
