@@ -100,6 +100,15 @@ def parked(broker) -> int:
     return broker.call(lambda server: server.broker.fetching.waiting.parked)
 
 
+def owed(broker) -> int:
+    """Most answers that a connection still waits for."""
+    return broker.call(
+        lambda server: max(
+            len(session._slots) for _, door in server._listeners for session in door.sessions
+        )
+    )
+
+
 def wait_for(condition, seconds: float = 5) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
@@ -168,3 +177,21 @@ def test_large_answer_is_complete_and_in_order(client, headrace_topic):
             if position + header.size_bytes <= len(data):
                 seen.append(header.base_offset)
     assert seen == list(range(40))
+
+
+def test_answer_that_waits_its_turn_survives_the_deletion_of_its_topic(client, headrace_broker):
+    """The second fetch is answered behind the first, which is parked; meanwhile its topic goes."""
+    waits = headrace_broker.create_topic("waits")
+    goes = headrace_broker.create_topic("goes")
+    value = b"v" * 100_000
+    produce(client, goes, {0: batch(value)})
+    client.send(FETCH, 12, fetch_request(waits, {0: 0}, max_wait_ms=20_000))
+    client.send(FETCH, 12, fetch_request(goes, {0: 0}))
+    wait_for(lambda: owed(headrace_broker) == 2)
+    headrace_broker.call(lambda server: server.broker.topic_changes.delete(goes))
+    headrace_broker.create_topic("goes")
+    with RawClient(headrace_broker.port) as other:
+        produce(other, waits, {0: batch(b"wake")})
+    client.receive(FETCH, 12)
+    answer = by_partition(client.receive(FETCH, 12)[1])[0]
+    assert value in bytes(answer.records)

@@ -84,9 +84,9 @@ def json_line(
         "offset": offset,
         "timestamp_ms": timestamp_ms,
         "timestamp": format_time_ms(timestamp_ms),
-        **_field("key", key),
-        **_field("value", value),
-        "headers": [{"name": name, **_field("value", content)} for name, content in headers],
+        **bytes_field("key", key),
+        **bytes_field("value", value),
+        "headers": header_fields(headers),
     }
     return json.dumps(fields, ensure_ascii=False)
 
@@ -111,7 +111,13 @@ def text_line(
     return b"\t".join(parts) + b"\n"
 
 
-def _field(name: str, content: bytes | None) -> dict[str, str | None]:
+def header_fields(headers: Sequence[tuple[str, bytes | None]]) -> list[dict[str, str | None]]:
+    """A list, since names may repeat and order counts."""
+    return [{"name": name, **bytes_field("value", content)} for name, content in headers]
+
+
+def bytes_field(name: str, content: bytes | None) -> dict[str, str | None]:
+    """Text under its name, other bytes under ``NAME_base64``."""
     if content is None:
         return {name: None}
     try:

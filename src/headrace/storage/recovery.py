@@ -106,7 +106,9 @@ def _recover_segments(
             reset_indexes(segment)
             position, end_offset = 0, segment.base_offset
         segment.next_offset = end_offset
-        result = scan_segment(log, segment, position)
+        following = log.segments[number + 1 :]
+        limit = following[0].base_offset if following else None
+        result = scan_segment(log, segment, position, limit)
         end_offset = segment.next_offset
         recovery.scanned_bytes += result.valid_bytes - result.start_position
         if result.valid_bytes < result.file_bytes:
@@ -170,7 +172,7 @@ def _mend_indexes(
     _load_producers(log, before, segment.base_offset, recovery)
     reset_indexes(segment)
     segment.next_offset = segment.base_offset
-    result = scan_segment(log, segment, 0)
+    result = scan_segment(log, segment, 0, next_base)
     recovery.scanned_bytes += result.valid_bytes
     segment.finish()
     recovery.note(f"{fault}; rebuilt")

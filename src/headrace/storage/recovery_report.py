@@ -38,6 +38,8 @@ class RecoveryReport:
 
     def __str__(self) -> str:
         """One line."""
+        if not self.log_count and not self.notes:
+            return "opened a directory without logs"
         if self.is_clean and not self.notes:
             return f"opened {self.log_count} logs after a clean stop"
         scanned = sum(recovery.scanned_bytes for recovery in self.details)

@@ -15,7 +15,7 @@ from headrace.storage.log_port import NO_TIMESTAMP
 from headrace.storage.producer_snapshots import replay_batch
 
 if TYPE_CHECKING:
-    from headrace.environment.ports import Buffer
+    from headrace.environment.ports import Buffer, DiskFile
     from headrace.storage.batch_walk import RawHeader
     from headrace.storage.log import SegmentedLog
     from headrace.storage.segment import Segment
@@ -33,8 +33,12 @@ class ScanResult(NamedTuple):
     is_torn_tail: bool
 
 
-def scan_segment(log: SegmentedLog, segment: Segment, start_position: int) -> ScanResult:
+def scan_segment(
+    log: SegmentedLog, segment: Segment, start_position: int, offset_limit: int | None = None
+) -> ScanResult:
     """Verify from ``start_position`` on; indexes, epochs and producers are brought up to the end.
+
+    ``offset_limit`` is where the next segment begins; None for the last one.
 
     The indexes must hold nothing beyond ``start_position``, and the producers' state must be that
     of the batch there.
@@ -46,6 +50,8 @@ def scan_segment(log: SegmentedLog, segment: Segment, start_position: int) -> Sc
     try:
         for position, header, batch in walk_batches(file, start_position, file_bytes):
             fault = _fault_of(header, batch, segment)
+            if not fault and header[0] > segment.next_offset:
+                fault = _hole_fault(file, position + len(batch), header, offset_limit)
             if fault:
                 break
             assert position == segment.size_bytes
@@ -74,11 +80,30 @@ def _fault_of(header: RawHeader, batch: Buffer, segment: Segment) -> str:
     return ""
 
 
+def _hole_fault(
+    file: DiskFile, next_position: int, header: RawHeader, offset_limit: int | None
+) -> str:
+    """Offsets are not covered by the checksum, and compaction leaves holes between them.
+
+    A hole is believed if what follows goes on from there; in a log nothing comes before its time.
+    """
+    end_offset = header[0] + header[6] + 1
+    following = file.read_at(next_position, HEADER_SIZE)
+    if len(following) == HEADER_SIZE:
+        next_offset: int | None = HEADER.unpack(following)[0]
+    else:
+        next_offset = offset_limit
+    if next_offset is None or next_offset < end_offset:
+        return f"offset {header[0]} does not fit to what is before and after it"
+    return ""
+
+
 def _take_over(log: SegmentedLog, segment: Segment, header: RawHeader, batch: Buffer) -> None:
     completed = replay_batch(log.producer_states, header, batch)
     if completed is not None:
         log.note_completed(segment, completed)
-    if header[2] > log.epochs.latest:
+    # The epoch is not covered by the checksum either: none can be newer than the log's own.
+    if log.epochs.latest < header[2] <= log.leader_epoch:
         log.epochs.assign(header[2], header[0])
     segment.note_append(header[0], header[0] + header[6], len(batch), header[8])
 

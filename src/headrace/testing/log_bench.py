@@ -50,7 +50,7 @@ class LogBench:
             write_ahead_log_bytes_max=write_ahead_log_bytes_max,
         )
         self.specs = dict(specs or {})
-        self.start()
+        self.report = self.start()
 
     def create(self, topic: str = "t", partition: int = 0, **overrides: str) -> Log:
         """A new log; ``segment_bytes="100"`` stands for the topic's ``segment.bytes``."""
@@ -124,9 +124,9 @@ class LogBench:
     def start(self) -> RecoveryReport:
         self.background.forget()
         self.manager = LogManager(DIRECTORY, self.disk, self.clock, self.background, self.config)
-        report = self.manager.open(list(self.specs.values()))
+        self.report = self.manager.open(list(self.specs.values()))
         self.background.run_all()
-        return report
+        return self.report
 
 
 def read_records(log: Log, offset: int | None = None) -> list[Record]:

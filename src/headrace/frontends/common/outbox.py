@@ -37,6 +37,20 @@ class FileSlice(Protocol):
     def release(self) -> None: ...
 
 
+def pin_files(chunks: list[Buffer | FileSlice]) -> None:
+    """Keep the files of an answer open, whatever happens to their logs until it is sent."""
+    for chunk in chunks:
+        if not isinstance(chunk, (bytes, bytearray, memoryview)):
+            chunk.pin()
+
+
+def release_files(chunks: list[Buffer | FileSlice]) -> None:
+    """The answer will not be sent."""
+    for chunk in chunks:
+        if not isinstance(chunk, (bytes, bytearray, memoryview)):
+            chunk.release()
+
+
 class _FileRange:
     """What is left of a pinned slice."""
 
@@ -83,8 +97,9 @@ class Outbox:
         self.stalled_since = 0.0
 
     def send(self, chunks: list[Buffer | FileSlice]) -> None:
-        """Take ownership of the chunks and send as much as the socket takes now."""
+        """Take over the chunks, slices of files pinned, and send as much as the socket takes."""
         if self._closed or self._transport.is_closing():
+            release_files(chunks)
             return
         plain: list[Buffer] = []
         for chunk in chunks:
@@ -95,10 +110,13 @@ class Outbox:
             descriptor = chunk.file.fileno() if chunk.file is not None else -1
             if descriptor < 0 or size < SENDFILE_BYTES_MIN:
                 plain.append(chunk.read())
+                chunk.release()
                 continue
             self._send_bytes(plain)
             plain = []
-            chunk.pin()
+            if self._closed:
+                chunk.release()
+                continue
             self._queue.append(_FileRange(chunk, descriptor))
             self.buffered_bytes += size
             if self._watched < 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.codecs.kafka.messages import API_NAMES
@@ -66,8 +67,9 @@ class KafkaListener:
                 reuse_address=True,
             )
         except OSError as error:
+            reason = os.strerror(error.errno) if error.errno else str(error)
             raise AddressInUse(
-                f"cannot listen on {self.host}:{self.port}: {error.strerror or error}; "
+                f"cannot listen on {self.host}:{self.port}: {reason}; "
                 f"stop the other process or choose another port with --listen"
             ) from error
         self.port = self._server.sockets[0].getsockname()[1]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from headrace.codecs.kafka.errors import MalformedMessage
 from headrace.codecs.kafka.headers import encode_response_frame
 from headrace.codecs.kafka.wire import skip_tagged_fields
-from headrace.frontends.common.outbox import Outbox
+from headrace.frontends.common.outbox import Outbox, pin_files, release_files
 from headrace.frontends.kafka.context import Pending, RequestContext
 from headrace.frontends.kafka.handlers.api_18_api_versions import unsupported_version
 from headrace.frontends.kafka.routes import Route, route_of
@@ -135,6 +135,8 @@ class Session(asyncio.BufferedProtocol):
         for slot in self._slots:
             if slot.pending is not None:
                 slot.pending.connection_closed()
+            if slot.chunks:
+                release_files(slot.chunks)
         self._slots.clear()
         self._contexts.clear()
         self._listener.forget(self)
@@ -363,4 +365,6 @@ def _encode(route: Route, correlation_id: int, response: Any) -> list[Any]:
     route.encode(response, chunks)
     body_size = sum(map(len, chunks))
     chunks[0] = encode_response_frame(correlation_id, route.answer_header_is_flexible, body_size)
+    if len(chunks) > 2:
+        pin_files(chunks)
     return chunks

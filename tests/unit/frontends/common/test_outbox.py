@@ -37,7 +37,7 @@ class Slice:
         self.file = file
         self.position = position
         self._size = size
-        self.pins = 0
+        self.pins = 1  # slices arrive pinned
         self.reads = 0
 
     def __len__(self) -> int:
@@ -133,7 +133,9 @@ def test_close_releases_files_that_were_not_sent(pair, big_file):
         outbox.send([*slices])
         outbox.close()
         assert [s.pins for s in slices] == [0, 0, 0]
-        outbox.send([b"too late"])
+        late = Slice(big_file[0], 0, 2_000_000)
+        outbox.send([b"too late", late])
+        assert late.pins == 0
         assert outbox.buffered_bytes == 0
 
     asyncio.run(scenario())
