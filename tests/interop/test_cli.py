@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -137,6 +138,23 @@ def test_json_lines_copy_a_topic_through_a_file(
     plain, other = sorted(found, key=lambda each: int(each["partition"]))
     assert (plain["value"], plain["timestamp_ms"]) == ('{"n":1}', 1_700_000_000_000)
     assert (other["value_base64"], other["headers"]) == ("/wA=", [{"name": "h", "value": "1"}])
+
+
+def test_reader_that_has_had_enough_ends_consuming(
+    headrace: Command, topic: str, bootstrap_servers: str
+) -> None:
+    headrace("produce", topic, *(str(number) for number in range(100)))
+    command = [sys.executable, "-m", "headrace", "consume", topic, "--from-beginning"]
+    with subprocess.Popen(
+        [*command, "--bootstrap", bootstrap_servers], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        headrace("produce", topic, *(str(number) for number in range(100)))
+        assert process.stderr.read() == b""
+        assert process.wait(60) == ExitCode.OK
 
 
 def test_consuming_starts_at_offsets_and_times(

@@ -29,6 +29,7 @@ def test_client_runs_scenario(client_name: str, scenario_name: str, clients: Cli
     run = ScenarioRun(
         client=client,
         admin=clients.get(ADMIN_CLIENT) if client_name in CANNOT_CREATE else client,
+        observer=clients.get(ADMIN_CLIENT),
         start_client=lambda: clients.start(client_name),
         can_set_timestamp=client_name not in CANNOT_STAMP,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
 
 RUN_SECONDS_MAX = 20
 FREE_PORT = "kafka://127.0.0.1:0"
-NOBODY = 65534
+PR_CAPBSET_DROP = 24
+CAP_DAC_OVERRIDE = 1
 
 
 def serve(
-    *options: str | Path, as_user: Callable[[], None] | None = None
+    *options: str | Path, before_start: Callable[[], None] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a start that is expected to fail by itself."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("HEADRACE_")}
@@ -27,15 +29,15 @@ def serve(
         text=True,
         timeout=RUN_SECONDS_MAX,
         env=environment,
-        preexec_fn=as_user,
+        preexec_fn=before_start,
     )
 
 
-def drop_privileges() -> None:
-    """For root, whom no permission binds: go on as nobody."""
-    os.setgroups([])
-    os.setgid(NOBODY)
-    os.setuid(NOBODY)
+def obey_permissions() -> None:
+    """For root, whom no permission binds: give up the right to override them, for good."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "cannot give up CAP_DAC_OVERRIDE")
 
 
 def complaint(finished: subprocess.CompletedProcess[str]) -> str:

@@ -8,18 +8,17 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.interop.deadline import wait_until
-from tests.process.command import FREE_PORT, complaint, drop_privileges, serve
+from tests.process.command import FREE_PORT, complaint, obey_permissions, serve
 from tests.wire.calls import FETCH, batch, fetch, fetch_request, produce
 from tests.wire.raw_client import RawClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.interop.broker_process import BrokerProcess
@@ -53,12 +52,16 @@ def test_port_in_use(tmp_path: Path):
     assert "choose another port with --listen" in sentence
 
 
-def test_port_in_use_leaves_a_directory_that_starts_cleanly(tmp_path: Path, make_broker):
+def test_port_in_use_leaves_a_directory_that_starts_cleanly(make_broker):
+    broker = make_broker()
+    with connect(broker) as client:
+        produce_to_new_topic(client)
+    broker.terminate()
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        complaint(serve("--data", tmp_path / "data", "--listen", f"kafka://127.0.0.1:{port}"))
-    broker = make_broker(directory=tmp_path / "data")
-    assert "after a clean stop" in broker.log_tail()
+        complaint(serve("--data", broker.directory, "--listen", f"kafka://127.0.0.1:{port}"))
+    broker.start()
+    assert broker.log_tail().count("opened 1 logs after a clean stop") == 1
 
 
 def test_second_process_on_the_same_directory(make_broker):
@@ -89,33 +92,23 @@ def test_data_path_below_a_file(tmp_path: Path):
     assert path.read_bytes() == b"mine"
 
 
-def test_data_directory_that_may_only_be_read(make_broker, tmp_path: Path):
-    directory = tmp_path / "data"
-    make_broker(directory=directory).terminate()
+def test_data_directory_that_may_only_be_read(make_broker):
+    broker = make_broker()
+    broker.terminate()
+    directory = broker.directory
     before = listing(directory)
-    with read_only(directory) as as_user:
-        sentence = complaint(serve("--data", directory, "--listen", FREE_PORT, as_user=as_user))
-    assert str(directory) in sentence
-    assert "permission" in sentence.lower()
-    assert listing(directory) == before
-
-
-@contextmanager
-def read_only(directory: Path) -> Iterator[Callable[[], None] | None]:
-    """Take away all write permissions; yields what a child must do to be bound by them."""
-    paths = [directory, *directory.rglob("*")]
-    modes = {path: path.stat().st_mode for path in paths}
+    modes = {path: path.stat().st_mode for path in (directory, *directory.rglob("*"))}
     for path, mode in modes.items():
-        path.chmod(mode & ~0o222 | 0o444)
-    parents = [parent for parent in directory.parents if parent.owner() == directory.owner()]
-    opened = {p: p.stat().st_mode for p in parents if not p.stat().st_mode & 0o001}
-    for parent, mode in opened.items():
-        parent.chmod(mode | 0o005)
-    try:
-        yield drop_privileges if os.geteuid() == 0 else None
-    finally:
-        for path, mode in {**modes, **opened}.items():
-            path.chmod(mode)
+        path.chmod(mode & ~0o222)
+    bound = obey_permissions if os.geteuid() == 0 else None
+    finished = serve("--data", directory, "--listen", FREE_PORT, before_start=bound)
+    for path, mode in modes.items():
+        path.chmod(mode)
+    sentence = complaint(finished)
+    assert str(directory) in sentence
+    assert "Permission denied" in sentence
+    assert "--data" in sentence
+    assert listing(directory) == before
 
 
 BAD_SETTINGS = {

@@ -107,9 +107,7 @@ def shared(values: set[bytes]) -> set[bytes]:
 
 
 def check_producer_goes_on(bench: LogBench, log, count: int) -> None:
-    appended = bench.append(
-        log, [b"9997"], producer_id=9, producer_epoch=0, base_sequence=count
-    )
+    appended = bench.append(log, [b"9997"], producer_id=9, producer_epoch=0, base_sequence=count)
     assert (appended.base_offset, appended.is_duplicate) == (count, False)
 
 

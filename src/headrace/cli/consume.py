@@ -3,12 +3,13 @@
 (Typer reads these annotations, so they are not postponed.)
 """
 
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, NamedTuple
 
 import typer
 
@@ -23,12 +24,10 @@ from headrace.cli.options import (
 )
 from headrace.cli.positions import Start, assign, end_offsets
 from headrace.cli.progress import progress
+from headrace.cli.reader import Limits, Reader
 from headrace.cli.record_lines import json_line, text_line
 from headrace.cli.times import parse_time_ms
 
-POLL_SECONDS = 0.5
-BATCH_RECORDS_MAX = 500
-END_OF_PARTITION = "_PARTITION_EOF"
 NO_GROUP = "headrace-cli"
 """The library wants a name; without subscription and commits nothing of it reaches the broker."""
 
@@ -85,6 +84,7 @@ def consume(
     _raise_if_contradictory(group, start, partition, at_end)
     broker = connect(bootstrap, client, timeout)
     consumer = broker.consumer(_consumer_settings(group, start))
+    line_format = LineFormat(as_json, keys, headers)
     try:
         places = _partitions(broker, consumer, topic, partition)
         ends = end_offsets(broker, consumer, topic, places) if at_end else None
@@ -92,72 +92,51 @@ def consume(
             assign(broker, consumer, topic, places, start)
         else:
             consumer.subscribe([topic])
-        reader = Reader(broker, consumer, count=count, ends=ends, idle_seconds=idle)
-        with (
-            _destination(file) as stream,
-            progress("records", count, wanted=file is not None) as advance,
-        ):
-            for message in reader.messages():
-                _write(stream, message, as_json=as_json, keys=keys, headers=headers)
-                if group is not None:
-                    consumer.store_offsets(message=message)
-                advance(1)
+        _copy(broker, consumer, Limits(count, ends, idle), file, line_format)
     finally:
         consumer.close()
 
 
-class Reader:
-    """Takes messages until one of the ends is reached: a count, the ends of logs, silence."""
+class LineFormat(NamedTuple):
+    """How a record is printed."""
 
-    def __init__(
-        self,
-        broker: Broker,
-        consumer: Any,
-        *,
-        count: int | None,
-        ends: dict[int, int] | None,
-        idle_seconds: float | None,
-    ) -> None:
-        self._broker = broker
-        self._consumer = consumer
-        self._left = count
-        self._ends = ends
-        self._idle_seconds = idle_seconds
+    as_json: bool
+    keys: bool
+    headers: bool
 
-    def messages(self) -> Iterator[Any]:
-        quiet_since = time.monotonic()
-        while self._ends != {}:
-            wanted = BATCH_RECORDS_MAX if self._left is None else min(self._left, BATCH_RECORDS_MAX)
-            with self._broker.errors():
-                batch = self._consumer.consume(wanted, POLL_SECONDS)
-            if batch:
-                quiet_since = time.monotonic()
-            elif self._has_been_quiet(time.monotonic() - quiet_since):
-                return
-            for message in batch:
-                if self._is_wanted(message):
-                    yield message
-                    if self._left is not None:
-                        self._left -= 1
-            if self._left == 0:
-                return
+    def line(self, message: Any) -> bytes:
+        headers = message.headers() or []
+        if not self.as_json:
+            return text_line(
+                key=message.key(),
+                value=message.value(),
+                headers=headers,
+                with_key=self.keys,
+                with_headers=self.headers,
+            )
+        line = json_line(
+            topic=message.topic(),
+            partition=message.partition(),
+            offset=message.offset(),
+            timestamp_ms=message.timestamp()[1],
+            key=message.key(),
+            value=message.value(),
+            headers=headers,
+        )
+        return line.encode("utf-8", "surrogatepass") + b"\n"
 
-    def _has_been_quiet(self, seconds: float) -> bool:
-        return self._idle_seconds is not None and seconds >= self._idle_seconds
 
-    def _is_wanted(self, message: Any) -> bool:
-        """Whether it is a record that was asked for; takes note of partitions that are done."""
-        error = message.error()
-        if error is not None and error.name() != END_OF_PARTITION:
-            raise self._broker.failure(error, f"topic {message.topic()}")
-        if self._ends is None:
-            return error is None
-        end = self._ends.get(message.partition())
-        # Markers of transactions are never handed out, so the end is told by an event of its own.
-        reached = message.offset() + (error is None)
-        if end is not None and reached >= end:
-            del self._ends[message.partition()]
-        return error is None and end is not None and message.offset() < end
+def _copy(
+    broker: Broker, consumer: Any, limits: Limits, file: Path | None, line_format: LineFormat
+) -> None:
+    with (
+        _destination(file) as stream,
+        progress("records", limits.records, wanted=file is not None) as advance,
+    ):
+        for message in Reader(broker, consumer, limits, stream.flush).messages():
+            stream.write(line_format.line(message))
+            consumer.store_offsets(message=message)
+            advance(1)
 
 
 def _start(from_beginning: bool, from_offset: int | None, from_time: str | None) -> Start:
@@ -208,37 +187,14 @@ def _partitions(broker: Broker, consumer: Any, topic: str, wanted: list[int] | N
 @contextmanager
 def _destination(file: Path | None) -> Iterator[BinaryIO]:
     if file is None:
-        yield sys.stdout.buffer
+        try:
+            yield sys.stdout.buffer
+        except BrokenPipeError:
+            # Whoever reads has had enough, as head does. What is buffered still must go somewhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     try:
         with file.open("wb") as opened:
             yield opened
     except OSError as error:
         raise Failure(f"cannot write {file}: {error.strerror}") from error
-
-
-def _write(stream: BinaryIO, message: Any, *, as_json: bool, keys: bool, headers: bool) -> None:
-    found = message.headers() or []
-    if as_json:
-        line = json_line(
-            topic=message.topic(),
-            partition=message.partition(),
-            offset=message.offset(),
-            timestamp_ms=message.timestamp()[1],
-            key=message.key(),
-            value=message.value(),
-            headers=found,
-        )
-        stream.write(line.encode("utf-8", "surrogatepass") + b"\n")
-    else:
-        stream.write(
-            text_line(
-                key=message.key(),
-                value=message.value(),
-                headers=found,
-                with_key=keys,
-                with_headers=headers,
-            )
-        )
-    if stream is sys.stdout.buffer:
-        stream.flush()

@@ -77,8 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _end(error.message, ExitCode.FAILED)
     except (KeyboardInterrupt, typer.Abort):
         return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        return _end_quietly_for_a_closed_pipe()
+    except SystemExit as ended:
+        # A closed pipe: click has taken care of it.
+        return ended.code if isinstance(ended.code, int) else int(ExitCode.FAILED)
     except Exception as error:
         if os.environ.get(TRACEBACK_VARIABLE):
             raise
@@ -98,9 +99,3 @@ def _end(message: str, code: ExitCode) -> int:
     one_line = " ".join(message.split())
     print(f"headrace: {one_line}", file=sys.stderr)
     return int(code)
-
-
-def _end_quietly_for_a_closed_pipe() -> int:
-    # Whoever read our output has had enough, as head does; flushing at exit must not fail again.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return int(ExitCode.OK)

@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from headrace.environment.ports import Clock
     from headrace.model.topic import TopicPartition
     from headrace.storage.log_manager import LogManager
+    from headrace.storage.log_port import Log
 
 log = logging.getLogger(__name__)
+
+FIRST_DELETION_DELAY_SECONDS = 30.0
+"""Nothing is deleted right after the start, as in Kafka: time to change a setting that is wrong."""
 
 
 class Chores:
@@ -35,6 +39,7 @@ class Chores:
         self._retention = RetentionRounds(config().log_retention_check_interval_ms)
         self._compactor = Compactor(logs.directory, logs.environment)
         self._compaction_due_ms = 0
+        self._deletion_from = clock.monotonic() + FIRST_DELETION_DELAY_SECONDS
         self._told: set[TopicPartition] = set()
 
     def run(self) -> None:
@@ -42,13 +47,17 @@ class Chores:
         self._logs.run_housekeeping()
         all_logs = self._logs.logs()
         on_disk = [entry for entry in all_logs if isinstance(entry, SegmentedLog)]
+        if self._clock.monotonic() >= self._deletion_from:
+            self._delete_old(all_logs, on_disk, now_ms)
+        self._compact(on_disk, now_ms)
+
+    def _delete_old(self, all_logs: list[Log], on_disk: list[SegmentedLog], now_ms: int) -> None:
         self._retention.check_interval_ms = self._config().log_retention_check_interval_ms
         for failure in self._retention.run_slice(on_disk, now_ms):
             log.error("retention of %s failed: %s", failure.log.partition, failure.error.message)
         for entry in all_logs:
             if isinstance(entry, MemoryLog) and entry.config.retention_ms >= 0:
                 entry.drop_older_than(now_ms - entry.config.retention_ms)
-        self._compact(on_disk, now_ms)
 
     def _compact(self, on_disk: list[SegmentedLog], now_ms: int) -> None:
         config = self._config()

@@ -54,6 +54,12 @@ class IndexFile:
         self._written = 0
         self._tail.clear()
 
+    def restart(self) -> None:
+        """Forget all entries, whatever the file holds."""
+        self.start_empty()
+        self.handle.creates = True
+        self.handle.open().truncate(0)
+
     def push(self, *fields: int) -> None:
         """Add an entry in memory; a full tail goes to the file."""
         self._tail += self._entry.pack(*fields)

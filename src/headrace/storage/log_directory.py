@@ -13,10 +13,17 @@ if TYPE_CHECKING:
 
 
 def create_directory(disk: Disk, directory: str, spec: LogSpec) -> None:
-    """With durability=fsync it is on the medium when this returns."""
-    is_synced = spec.config.durability == "fsync"
+    """With durability=fsync it is on the medium when this returns.
+
+    Otherwise the file is simply written: what a crash leaves of it, recovery writes anew.
+    """
     disk.make_directory(directory)
+    path = f"{directory}/{PARTITION_METADATA}"
     metadata = partition_metadata(spec.topic_id)
-    disk.replace_file(f"{directory}/{PARTITION_METADATA}", metadata, sync=is_synced)
-    if is_synced:
+    if spec.config.durability == "fsync":
+        disk.replace_file(path, metadata)
         disk.sync_directory(directory.rsplit("/", 1)[0])
+    else:
+        file = disk.open(path, create=True)
+        file.write_at(0, metadata)
+        file.close()

@@ -48,8 +48,11 @@ class Segment:
     """Bytes ``[0, size_bytes)`` of a file: batches of offsets ``[base_offset, next_offset)``."""
 
     __slots__ = (
+        "_offset_index",
         "_recent_offsets",
         "_recent_positions",
+        "_time_index",
+        "_transaction_index",
         "base_offset",
         "bytes_since_index",
         "created_ms",
@@ -64,13 +67,10 @@ class Segment:
         "max_timestamp_ms",
         "max_timestamp_offset",
         "next_offset",
-        "offset_index",
         "offset_max",
         "roll_after_ms",
         "size_bytes",
         "size_limit_bytes",
-        "time_index",
-        "transaction_index",
     )
 
     def __init__(
@@ -83,9 +83,9 @@ class Segment:
         self.created_ms = now_ms
         self.jitter_ms = 0
         self.handle = self._handle(LOG_SUFFIX)
-        self.offset_index = OffsetIndex(self._handle(OFFSET_INDEX_SUFFIX), base_offset)
-        self.time_index = TimeIndex(self._handle(TIME_INDEX_SUFFIX), base_offset)
-        self.transaction_index = TransactionIndex(self._handle(TRANSACTION_INDEX_SUFFIX))
+        self._offset_index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._transaction_index: TransactionIndex | None = None
         self._recent_offsets = array("q")
         self._recent_positions = array("q")
         self.index_interval_bytes = config.index_interval_bytes
@@ -107,6 +107,24 @@ class Segment:
     def path(self) -> str:
         return self.handle.path
 
+    @property
+    def offset_index(self) -> OffsetIndex:
+        if self._offset_index is None:
+            self._offset_index = OffsetIndex(self._handle(OFFSET_INDEX_SUFFIX), self.base_offset)
+        return self._offset_index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        if self._time_index is None:
+            self._time_index = TimeIndex(self._handle(TIME_INDEX_SUFFIX), self.base_offset)
+        return self._time_index
+
+    @property
+    def transaction_index(self) -> TransactionIndex:
+        if self._transaction_index is None:
+            self._transaction_index = TransactionIndex(self._handle(TRANSACTION_INDEX_SUFFIX))
+        return self._transaction_index
+
     # --- becoming known ---------------------------------------------------------------------------
 
     def start_empty(self) -> None:
@@ -127,9 +145,41 @@ class Segment:
         self.size_bytes = disk.size(self.path) if disk.exists(self.path) else 0
         for handle in (self.handle, self.offset_index.handle, self.time_index.handle):
             handle.creates = not disk.exists(handle.path)
+        if self._indexes_are_doubtful():
+            self._rebuild_indexes()
         self.max_timestamp_ms, self.max_timestamp_offset = self.time_index.last()
         self.next_offset = self._find_next_offset() if next_offset is None else next_offset
         self.is_loaded = True
+
+    def _indexes_are_doubtful(self) -> bool:
+        """A cheap look at both ends: they were not synced with the records at the last stop."""
+        if not self.size_bytes:
+            return False
+        disk = self.files.disk
+        for index in (self.offset_index, self.time_index):
+            if index.handle.creates or disk.size(index.handle.path) % index.entry_size:
+                return True
+        last_offset, position = self.offset_index.last()
+        last_timestamp_ms, timestamp_offset = self.time_index.last()
+        return (
+            not 0 <= position < self.size_bytes
+            or last_offset < self.base_offset
+            or (position == 0 and self.offset_index.count > 0)
+            or (self.time_index.count > 0 and last_timestamp_ms <= 0)
+            or timestamp_offset < self.base_offset
+        )
+
+    def _rebuild_indexes(self) -> None:
+        """From the headers of all batches; their checksums are the readers' business."""
+        size_bytes = self.size_bytes
+        for index in (self.offset_index, self.time_index):
+            index.restart()
+        self.size_bytes = 0
+        for _, header in walk_headers(self.handle.open(), 0, size_bytes):
+            last_offset = header[0] + header[6]
+            self.note_append(header[0], last_offset, header[1] + LENGTH_OVERHEAD, header[8])
+        self.size_bytes = size_bytes
+        self.finish()
 
     def _find_next_offset(self) -> int:
         if not self.size_bytes:
@@ -330,17 +380,14 @@ class Segment:
         """All bytes of the segment and its indexes reach the medium."""
         if self.size_bytes:
             self.handle.open().sync()
-        self.offset_index.sync()
-        self.time_index.sync()
-        self.transaction_index.sync()
+        for index in (self._offset_index, self._time_index, self._transaction_index):
+            if index is not None:
+                index.sync()
 
-    def handles(self) -> tuple[FileHandle, ...]:
-        return (
-            self.handle,
-            self.offset_index.handle,
-            self.time_index.handle,
-            self.transaction_index.handle,
-        )
+    def handles(self) -> list[FileHandle]:
+        """Those of the files that were in use so far."""
+        indexes = (self._offset_index, self._time_index, self._transaction_index)
+        return [self.handle, *(index.handle for index in indexes if index is not None)]
 
     def retire(self) -> None:
         """Close the files as soon as no reader holds them."""

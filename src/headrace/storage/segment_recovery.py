@@ -139,10 +139,11 @@ def rewind_indexes(segment: Segment, offset: int) -> tuple[int, int]:
 def reset_indexes(segment: Segment) -> None:
     """Begin all indexes anew, whatever their files hold."""
     disk = segment.files.disk
-    for handle in segment.handles()[1:]:
-        handle.close()
-        if disk.exists(handle.path):
-            disk.remove(handle.path)
+    indexes = (segment.offset_index, segment.time_index, segment.transaction_index)
+    for index in indexes:
+        index.handle.close()
+        if disk.exists(index.handle.path):
+            disk.remove(index.handle.path)
     segment.start_empty()
     segment.is_loaded = False
     segment.handle.creates = False

@@ -31,6 +31,10 @@ class TimeIndex(IndexFile):
         """The file was replaced: what was read of it no longer holds."""
         self._last = None
 
+    def restart(self) -> None:
+        super().restart()
+        self._last = None
+
     def maybe_append(self, timestamp_ms: int, offset: int) -> None:
         """Enter the timestamp if it is greater than all before."""
         last = self._last or self.last()

@@ -23,11 +23,13 @@ READ_TIMEOUT_S = 20.0
 class ScenarioRun:
     """One scenario with one client: the client, its helper for topics, and unique names.
 
-    `admin` is the client itself, or confluent-kafka for a client without admin calls.
+    `admin` is the client itself, or confluent-kafka for a client without admin calls; `observer`
+    (always confluent-kafka) only looks whether a new topic is visible.
     """
 
     client: Client
     admin: Client
+    observer: Client
     start_client: Callable[[], Client]
     can_set_timestamp: bool = True
     unique: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
@@ -41,6 +43,10 @@ class ScenarioRun:
     ) -> str:
         topic = self.name(word)
         self.admin.create_topic(topic, partitions, configs)
+        # A created topic may reach the broker's own view a moment after the answer.
+        wait_until(
+            lambda: topic in self.observer.list_topics(), f"{topic} is visible", READ_TIMEOUT_S
+        )
         return topic
 
     def open(self, settings: ConsumerSettings, client: Client | None = None) -> Consumer:

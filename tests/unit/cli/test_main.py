@@ -64,6 +64,14 @@ def test_errors_are_one_line_and_a_status(
     assert printed.count("\n") == 1
 
 
+def test_pipe_that_was_closed_is_silent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "app", raising(SystemExit(1)))
+    assert main([]) == 1
+    assert capsys.readouterr().err == ""
+
+
 def test_interrupt_has_the_shells_status(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "app", raising(KeyboardInterrupt()))
     assert main([]) == 130
@@ -86,11 +94,23 @@ def test_wrong_usage_points_to_help(
     assert "--help" in capsys.readouterr().err
 
 
-def test_heavy_libraries_are_not_imported_for_help() -> None:
-    heavy = ["confluent_kafka", "rich", "prometheus_client", "starlette", "uvloop"]
-    code = (
-        "import sys; from headrace.cli.main import main; main(['--help']);"
-        f"loaded = [name for name in {heavy} if name in sys.modules]; sys.exit(str(loaded or ''))"
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        (
+            "from headrace.cli.main import main; main(['--help'])",
+            ["confluent_kafka", "rich", "prometheus_client", "starlette", "uvloop"],
+        ),
+        (
+            "import headrace.cli.main, headrace.server.launcher",
+            ["confluent_kafka", "rich", "starlette", "uvicorn"],
+        ),
+    ],
+    ids=["help", "serve"],
+)
+def test_heavy_libraries_are_imported_only_when_needed(code: str, unwanted: list[str]) -> None:
+    report = f"import sys; sys.exit(str([name for name in {unwanted} if name in sys.modules]))"
+    result = subprocess.run(
+        [sys.executable, "-c", f"{code}; {report}"], capture_output=True, text=True
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.stderr.strip() == ""
+    assert result.stderr.strip() == "[]"

@@ -71,3 +71,13 @@ def test_compaction_can_be_switched_off(bench):
         bench.background.advance(120)
     run_for(bench, chores_of(bench), HOUR_SECONDS)
     assert len(read_records(log)) == 6
+
+
+def test_nothing_is_deleted_right_after_the_start(bench):
+    log = bench.create(retention_ms="1000")
+    bench.append(log, [b"old"], timestamp_ms=1_000)
+    chores = chores_of(bench)
+    run_for(bench, chores, 25, step=5)
+    assert len(read_records(log)) == 1
+    run_for(bench, chores, 10, step=5)
+    assert read_records(log) == []

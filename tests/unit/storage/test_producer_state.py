@@ -186,8 +186,16 @@ def test_describe_shows_producers(bench):
 def test_one_append_may_not_bring_a_producer_twice(bench):
     log = bench.create(durability="fsync")
     entries = [
-        (log, build_batch([(None, b"v")], timestamp_ms=1, producer_id=1, producer_epoch=0,
-                          base_sequence=number))
+        (
+            log,
+            build_batch(
+                [(None, b"v")],
+                timestamp_ms=1,
+                producer_id=1,
+                producer_epoch=0,
+                base_sequence=number,
+            ),
+        )
         for number in range(2)
     ]
     with pytest.raises(Exception, match="two batches"):

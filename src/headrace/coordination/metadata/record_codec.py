@@ -157,6 +157,7 @@ def _write_partition(writer: Writer, record: PartitionRecord) -> None:
 
 
 _CHANGED_IN_SYNC, _CHANGED_LEADER, _CHANGED_REPLICAS, _CHANGED_DIRECTORIES = 0, 1, 2, 8
+_CHANGED_ELIGIBLE, _CHANGED_LAST_ELIGIBLE = 6, 7
 
 
 def _read_partition_change(reader: Reader, version: int) -> PartitionChangeRecord:
@@ -177,6 +178,8 @@ def _write_partition_change(writer: Writer, record: PartitionChangeRecord) -> No
     changed: dict[int, bytes] = {}
     if record.in_sync is not None:
         changed[_CHANGED_IN_SYNC] = _ids(record.in_sync)
+        # Kafka lists as eligible leaders those that fell out of sync (KIP-966): none is left.
+        changed[_CHANGED_ELIGIBLE] = changed[_CHANGED_LAST_ELIGIBLE] = _ids(())
     if record.leader != NO_LEADER_CHANGE:
         changed[_CHANGED_LEADER] = Writer().int32(record.leader).to_bytes()
     if record.replicas is not None:
@@ -268,7 +271,7 @@ _CODECS: dict[RecordType, _Codec] = {
     RecordType.TOPIC: _Codec(0, 0, _read_topic, _write_topic),
     RecordType.PARTITION: _Codec(1, 2, _read_partition, _write_partition),
     RecordType.CONFIG: _Codec(0, 0, _read_config, _write_config),
-    RecordType.PARTITION_CHANGE: _Codec(1, 2, _read_partition_change, _write_partition_change),
+    RecordType.PARTITION_CHANGE: _Codec(2, 2, _read_partition_change, _write_partition_change),
     RecordType.REMOVE_TOPIC: _Codec(0, 0, _read_remove_topic, _write_remove_topic),
     RecordType.FEATURE_LEVEL: _Codec(0, 0, _read_feature_level, _write_feature_level),
     RecordType.PRODUCER_IDS: _Codec(0, 0, _read_producer_ids, _write_producer_ids),

@@ -93,6 +93,14 @@ def test_setting_of_an_unknown_kind_of_resource_is_kept() -> None:
     assert decode(frame) == ForeignRecord(RecordType.CONFIG, frame)
 
 
+def test_taking_leadership_leaves_no_eligible_leaders_beside_the_leader() -> None:
+    record = PartitionChangeRecord(0, ORDERS, leader=5, in_sync=(5,))
+    assert encode(record).hex() == (
+        "01050200000000aaa21ea5dca34f4e84916ec5d7d8ade504"
+        "0005020000000501040000000506010107" + "0101"
+    )
+
+
 def test_version_from_the_future_is_refused() -> None:
     with pytest.raises(UnsupportedVersion, match="TOPIC in version 7"):
         decode(b"\x01\x02\x07\x01")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.broker.log_levels import log_levels
 from headrace.codecs.kafka.generated.describe_configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
@@ -27,6 +26,7 @@ from headrace.frontends.kafka.config_resources import (
     config_resource,
 )
 from headrace.frontends.kafka.errors import error_code, error_message
+from headrace.frontends.kafka.log_levels import log_levels
 from headrace.model.errors import HeadraceError, InvalidRequest, UnknownTopicOrPartition
 from headrace.model.topic import raise_if_illegal_topic_name
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.broker.log_levels import reset_log_level, set_log_level
 from headrace.codecs.kafka.generated.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
@@ -18,6 +17,7 @@ from headrace.coordination.metadata.records import ResourceType
 from headrace.frontends.kafka.config_resources import config_resource, repeated_resources
 from headrace.frontends.kafka.durable_answer import answer_when_durable
 from headrace.frontends.kafka.errors import error_code, error_message
+from headrace.frontends.kafka.log_levels import reset_log_level, set_log_level
 from headrace.model.errors import HeadraceError, InvalidRequest
 
 if TYPE_CHECKING:

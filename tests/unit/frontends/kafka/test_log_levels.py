@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.broker.log_levels import log_levels, reset_log_level, set_log_level
+from headrace.frontends.kafka.log_levels import log_levels, reset_log_level, set_log_level
 from headrace.model.errors import InvalidConfig, InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NAME = "headrace.broker.test_log_levels"
+NAME = "headrace.frontends.test_log_levels"
 
 
 @pytest.fixture(autouse=True)
