@@ -13,6 +13,7 @@ from headrace.codecs.kafka.generated.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from headrace.records.compression import Compression
 from headrace.records.decode import decode_records
 from headrace.records.header import batches
 from tests.wire.calls import PRODUCE, batch, fetch, produce, produce_request
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tests.wire.raw_client import RawClient
 
 CORRUPT, UNKNOWN_TOPIC, TOO_LARGE, INVALID_ACKS = 2, 3, 10, 21
+INVALID_TXN_STATE = 48
 INVALID_TIMESTAMP, OUT_OF_ORDER, INVALID_EPOCH, INVALID_RECORD, UNKNOWN_ID = 32, 45, 47, 87, 100
 
 
@@ -167,6 +169,20 @@ def test_gap_in_the_sequence_and_old_epoch_are_refused(client, headrace_topic):
     stale = produce(client, headrace_topic, {0: idempotent(b"1", 1, epoch=0)})[0]
     assert stale.error_code == INVALID_EPOCH
     assert produce(client, headrace_topic, {0: idempotent(b"new", 0, epoch=2)})[0].error_code == 0
+
+
+def test_transactional_batch_without_a_transaction_is_refused(client, headrace_topic):
+    records = batch(b"x", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
+    assert produce(client, headrace_topic, {0: records})[0].error_code == INVALID_TXN_STATE
+    assert values_of(client, headrace_topic) == []
+
+
+def test_zstd_needs_version_seven(client, headrace_topic):
+    records = batch(b"x", compression=Compression.ZSTD)
+    assert produce(client, headrace_topic, {0: records}, version=6)[0].error_code == 76
+    assert produce(client, headrace_topic, {0: records}, version=7)[0].error_code == 0
+    assert fetch(client, headrace_topic, {0: 0}, version=9)[0].error_code == 76
+    assert fetch(client, headrace_topic, {0: 0}, version=10)[0].error_code == 0
 
 
 def test_fsync_topic_acknowledges_and_serves(client, headrace_broker):

@@ -33,7 +33,6 @@ RECENT_BATCHES_MIN = 128
 _RECENT_BATCHES_MAX = 2 * RECENT_BATCHES_MIN
 RELATIVE_OFFSET_MAX = 2**31 - 1
 _ALWAYS_ASK = -(2**63)
-_NEVER = 2**63 - 1
 
 
 class BatchPlace(NamedTuple):
@@ -214,7 +213,8 @@ class Segment:
         if self._indexes_are_full():
             self.size_limit_bytes = _ALWAYS_ASK
         if not self.size_bytes:
-            self.roll_after_ms = _NEVER
+            # The first batch sets the age of the segment, so it has to ask.
+            self.roll_after_ms = _ALWAYS_ASK
             return
         first_ms = self.load_first_timestamp()
         # Without a timestamp the wall clock decides, so every append has to ask.

@@ -23,11 +23,14 @@ from headrace.model.errors import (
     HeadraceError,
     InvalidRecord,
     InvalidRequiredAcks,
+    InvalidTransactionState,
     StorageFailure,
     UnknownTopicId,
     UnknownTopicOrPartition,
     UnsupportedCompression,
 )
+from headrace.records.compression import Compression
+from headrace.records.header import COMPRESSION_MASK, TRANSACTIONAL
 
 if TYPE_CHECKING:
     from headrace.broker.topics import Partition
@@ -46,7 +49,6 @@ TOPIC_IDS_FROM = 13
 ZSTD_FROM = 7
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 _ATTRIBUTES_LOW_BYTE = 22
-_ZSTD = 4
 
 
 def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | Pending | None:
@@ -109,12 +111,13 @@ def _append(
     batch = data.records
     if batch is None or len(batch) == 0:
         raise InvalidRecord("a partition came without a record batch")
-    if (
-        context.version < ZSTD_FROM
-        and len(batch) > _ATTRIBUTES_LOW_BYTE
-        and batch[_ATTRIBUTES_LOW_BYTE] & 7 == _ZSTD
-    ):
-        raise UnsupportedCompression(f"zstd needs Produce v{ZSTD_FROM}, this is v{context.version}")
+    if len(batch) > _ATTRIBUTES_LOW_BYTE:
+        attributes = batch[_ATTRIBUTES_LOW_BYTE]
+        if context.version < ZSTD_FROM and attributes & COMPRESSION_MASK == Compression.ZSTD:
+            raise UnsupportedCompression(f"zstd needs version {ZSTD_FROM}, not {context.version}")
+        if attributes & TRANSACTIONAL:
+            # Nobody could end this transaction: its readers would wait for ever.
+            raise InvalidTransactionState("the producer has begun no transaction")
     return context.broker.producing.append(
         partitions, data.index, batch, all_replicas=acks == ACKS_ALL
     )

@@ -28,6 +28,7 @@ from headrace.model.errors import (
     UnknownTopicOrPartition,
     UnsupportedCompression,
 )
+from headrace.records.compression import Compression
 from headrace.records.header import batches
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ SESSIONS_FROM = 7
 ZSTD_FROM = 10
 TOPIC_IDS_FROM = 13
 READ_COMMITTED = 1
-_ZSTD = 4
 _UNKNOWN_PARTITION = UnknownTopicOrPartition("there is no such partition")
 _UNKNOWN_ID = UnknownTopicId("there is no topic with this id")
 
@@ -182,7 +182,7 @@ class _Answer:
         records = fetched.records
         if records is not None and self._context.version < ZSTD_FROM:
             data = records.read()
-            if any(header.compression == _ZSTD for _, header in batches(data)):
+            if any(header.compression == Compression.ZSTD for _, header in batches(data)):
                 code = error_code(UnsupportedCompression())
                 return PartitionData(
                     key.partition, code, -1, aborted_transactions=None, records=b""
