@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
-from headrace.config.serve import SERVE_OPTIONS
+from headrace.cli.main import app
+from headrace.config.load import from_toml
+from headrace.config.serve import SERVE_OPTIONS, ServeSettings
 from headrace.config.topic import TOPIC_OPTIONS
 from headrace.frontends.kafka.served_apis import HANDLERS
 from headrace.metrics.catalogue import CATALOGUE
@@ -23,6 +27,8 @@ STYLE_LINES_MAX = 60
 LINK = re.compile(r"\[[^\]\n]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 CODE = re.compile(r"`([^`\n]+)`")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"(?:^|\| |bin/|\w=\S+ )headrace ([^|#\n]+)", re.MULTILINE)
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 DOTTED = re.compile(r"[a-z][a-z0-9]*(\.[a-z0-9]+)+")
 SETTING = re.compile(r"(?:--set|--config|-c|config set (?:--\w+ \S+)) ([a-z][a-z.]+)=")
@@ -44,6 +50,8 @@ CLIENT_SETTINGS = {
 """Options of clients that pages speak of; they begin like ours."""
 NOT_OPTIONS = {"group.version", "headrace.testing"}
 """A feature and a package: they look like options."""
+TWO_WAYS = "# or "
+"""Marks a block that says one thing in two ways; a file may say it once."""
 FILE_SUFFIXES = ("py", "md", "toml", "txt", "json", "log", "cut")
 
 
@@ -105,6 +113,33 @@ def test_sources_that_are_named_exist(page: Path) -> None:
         for path in SOURCE.findall(code):
             if "NN" not in path:
                 assert any((root / path).exists() for root in roots), f"{path} is not there"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_that_are_shown_exist(page: Path) -> None:
+    """Each verb in a block of shell, and each flag that follows it."""
+    for language, text in BLOCK.findall(page.read_text("utf-8")):
+        if language in ("bash", "console", "sh"):
+            for command in COMMAND.findall(text):
+                raise_if_unknown_command(command.split())
+
+
+def raise_if_unknown_command(words: list[str]) -> None:
+    command: Any = typer.main.get_command(app)
+    rest = list(words)
+    while getattr(command, "commands", None) and rest and not rest[0].startswith("-"):
+        assert rest[0] in command.commands, f"headrace has no verb {' '.join(words)}"
+        command = command.commands[rest.pop(0)]
+    known = {flag for parameter in command.params for flag in parameter.opts} | {"--help"}
+    flags = {word.partition("=")[0] for word in rest if re.match(r"--\w", word)}
+    assert flags <= known, f"{flags - known} of: headrace {' '.join(words)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_settings_files_that_are_shown_are_accepted(page: Path) -> None:
+    for language, text in BLOCK.findall(page.read_text("utf-8")):
+        if language == "toml" and TWO_WAYS not in text:
+            ServeSettings.resolve(from_toml(text))
 
 
 def test_table_of_apis_is_what_is_served() -> None:

@@ -1,10 +1,13 @@
 """``headrace serve``: settings in, launcher on. (No postponed annotations: typer reads them.)"""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from headrace.cli.options import DEFAULT_BOOTSTRAP
 
 _EXAMPLES = """Examples:
 
@@ -70,7 +73,24 @@ def serve(
 
     from headrace.server.launcher import run
 
-    return run(resolved)
+    return run(resolved, lambda urls: announce(urls, resolved.data_directory))
+
+
+def announce(urls: list[str], data_directory: str) -> None:
+    """Where it listens, in lines that a script can wait for; then what a person may type next."""
+    for url in urls:
+        typer.echo(f"listening {url}")
+    address = next((url.removeprefix("kafka://") for url in urls if url.startswith("kafka:")), None)
+    if address is None:
+        return
+    program = sys.argv[0] if sys.argv[0].endswith("headrace") else "headrace"
+    bootstrap = "" if address == DEFAULT_BOOTSTRAP else f" --bootstrap {address}"
+    typer.echo(
+        f"data in {data_directory}; Ctrl-C stops. In another terminal:\n"
+        f"  {program} produce greetings hello{bootstrap}\n"
+        f"  {program} consume greetings --from-beginning --count 1{bootstrap}"
+    )
+    sys.stdout.flush()
 
 
 serve.__doc__ = f"{serve.__doc__}\n\n{_EXAMPLES}"

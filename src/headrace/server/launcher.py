@@ -171,18 +171,21 @@ async def _settle(background: LoopBackground) -> None:
         await asyncio.sleep(0.001)
 
 
-def run(settings: ServeSettings) -> int:
-    """Serve until a signal comes; the exit status says how it ended."""
+def run(settings: ServeSettings, announce: Callable[[list[str]], None]) -> int:
+    """Serve until a signal comes; the exit status says how it ended.
+
+    ``announce`` is called with the URLs of all listeners once clients can connect.
+    """
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(settings))
+            runner.run(_serve(settings, announce))
     except HeadraceError as error:
         print(f"headrace: {error.message}", file=sys.stderr)
         return EXIT_FAILED
     return EXIT_OK
 
 
-async def _serve(settings: ServeSettings) -> None:
+async def _serve(settings: ServeSettings, announce: Callable[[list[str]], None]) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -193,8 +196,7 @@ async def _serve(settings: ServeSettings) -> None:
         # What is alive now stays alive: the collector need not look at it again.
         gc.collect()
         gc.freeze()
-        for url in server.urls():
-            print(f"listening {url}", flush=True)
+        announce(server.urls())
         await stop.wait()
         log.info("stopping")
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from headrace.model.errors import HeadraceError, InvalidRequest
+from headrace.model.errors import HeadraceError, InvalidRequest, UnknownTopicOrPartition
 from headrace.storage.log_port import Admitted, Appended, Origin
 from headrace.storage.write_ahead_log import FrameEntry, WriteAheadLog
 
@@ -162,6 +162,8 @@ def _admit_all(
     producers: set[tuple[Log, int]] = set()
     admissions: list[Admitted | Appended] = []
     for log, batch in entries:
+        if log.is_deleted:
+            raise UnknownTopicOrPartition(f"{log.partition} was deleted")
         base_offset = ends.get(log, log.log_end_offset)
         admission = log.admit(batch, origin, now_ms, base_offset)
         admissions.append(admission)

@@ -171,6 +171,7 @@ class LogManager:
         """Out of sight at once; the files go after ``file.delete.delay.ms``."""
         log = self._logs.pop(partition)
         log.is_deleted = True
+        log.is_direct = False
         self._atomic.forget(log)
         if isinstance(log, SegmentedLog):
             log.retire_files()

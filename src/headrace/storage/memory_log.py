@@ -38,7 +38,6 @@ SIZE_BYTES_MAX = 1024 * 1024 * 1024
 class MemoryLog:
     """Batches in a list, found by bisection."""
 
-    is_direct = True
     is_synced = False
     is_persistent = False
 
@@ -59,6 +58,7 @@ class MemoryLog:
         self.log_start_offset = self.log_end_offset = 0
         self.high_watermark = self.last_stable_offset = 0
         self.is_deleted = False
+        self.is_direct = True
         self.size_bytes = 0
         self.appended_bytes = 0
         self.epochs = LeaderEpochs(None, "")

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from headrace.model.errors import DamagedLog, StorageFailure
+
 if TYPE_CHECKING:
     from headrace.environment.ports import Disk, DiskFile
 
@@ -65,6 +67,12 @@ class FileHandle:
             self.close()
 
 
+def _missing(handle: FileHandle) -> StorageFailure:
+    if handle.is_retired:
+        return StorageFailure(f"{handle.path} was removed from its log")
+    return DamagedLog(f"{handle.path} is missing")
+
+
 class OpenFiles:
     """All descriptors that the storage layer holds."""
 
@@ -80,7 +88,11 @@ class OpenFiles:
     def open(self, handle: FileHandle) -> DiskFile:
         if self.open_count >= self.limit:
             self._make_room()
-        handle.file = file = self.disk.open(handle.path, create=handle.creates)
+        try:
+            file = self.disk.open(handle.path, create=handle.creates)
+        except FileNotFoundError as error:
+            raise _missing(handle) from error
+        handle.file = file
         handle.creates = False
         self.open_count += 1
         if len(self._ring) > 2 * self.limit:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from headrace.cli.main import main
+from headrace.cli.serve import announce
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[ServeSettings]:
     """What the launcher was called with; it does nothing and ends with 7."""
     calls: list[ServeSettings] = []
 
-    def run(settings: ServeSettings) -> int:
+    def run(settings: ServeSettings, announce: object) -> int:
         calls.append(settings)
         return 7
 
@@ -84,3 +85,12 @@ def test_consent_opens_remote_listeners(started: list[ServeSettings]) -> None:
     url = "kafka://0.0.0.0:9092?advertise=h:1"
     assert main(["serve", "--listen", url, "--allow-remote"]) == 7
     assert started[0].listeners[0].advertised(9092) == ("h", 1)
+
+
+def test_announcement_names_listeners_first_and_what_to_type_next(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    announce(["kafka://127.0.0.1:19092", "http://127.0.0.1:8080"], "data")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["listening kafka://127.0.0.1:19092", "listening http://127.0.0.1:8080"]
+    assert "produce greetings hello --bootstrap 127.0.0.1:19092" in lines[3]

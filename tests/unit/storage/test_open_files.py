@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.model.errors import DamagedLog, StorageFailure
 from headrace.storage.open_files import OpenFiles
 from headrace.testing.faulty_disk import FaultyDisk
 
@@ -61,11 +62,14 @@ def test_retired_file_closes_with_its_last_pin(files):
     handle.release()
     assert handle.file is None
     assert files.open_count == 0
+    files.disk.remove("f0")
+    with pytest.raises(StorageFailure, match="removed"):
+        handle.open()
 
 
 def test_missing_file_is_made_only_if_told(files):
     handle = files.handle("new")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(DamagedLog, match="new is missing"):
         handle.open()
     handle.creates = True
     handle.open()

@@ -112,11 +112,10 @@ class Outbox:
                 plain.append(chunk.read())
                 chunk.release()
                 continue
-            self._send_bytes(plain)
-            plain = []
-            if self._closed:
+            if not self._send_bytes(plain):
                 chunk.release()
                 continue
+            plain = []
             self._queue.append(_FileRange(chunk, descriptor))
             self.buffered_bytes += size
             if self._watched < 0:
@@ -124,24 +123,26 @@ class Outbox:
         if plain:
             self._send_bytes(plain)
 
-    def _send_bytes(self, buffers: list[Buffer]) -> None:
-        if not buffers or self._closed:
-            return
+    def _send_bytes(self, buffers: list[Buffer]) -> bool:
+        """Send or keep them; False if the connection is over."""
+        if self._closed or not buffers:
+            return not self._closed
         data = buffers[0] if len(buffers) == 1 else b"".join(buffers)
         if self._queue:
             self._keep(memoryview(data))
-            return
+            return True
         try:
             written = os.write(self.socket_descriptor, data)
         except BlockingIOError:
             written = 0
         except OSError:
             self._give_up()
-            return
+            return False
         self.sent_bytes += written
         if written < len(data):
             self._keep(memoryview(data)[written:])
             self._watch()
+        return True
 
     def _keep(self, rest: memoryview) -> None:
         self._queue.append(rest)

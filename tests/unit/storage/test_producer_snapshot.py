@@ -1,0 +1,71 @@
+"""Producer snapshots, version 1."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.model.errors import DamagedLog
+from headrace.storage.producer_snapshot import decode_snapshot, encode_snapshot
+from headrace.storage.producer_state import SEQUENCE_MASK, KnownBatch, Producer
+
+# One producer, encoded by hand after Kafka's schema: version, checksum, count, then per entry id, epoch,
+# last sequence, last offset, offset delta, timestamp, coordinator epoch, first offset of the transaction.
+GOLDEN = bytes.fromhex(
+    "0001 7a1d1f3b 00000001"
+    "0000000000000007 0003 00000009 0000000000000064 00000002 00000000000003e8 ffffffff ffffffffffffffff"
+)
+
+
+def producer() -> Producer:
+    made = Producer(7, 3)
+    made.batches.append(KnownBatch(7, 9, 98, 100, 1000))
+    made.last_timestamp_ms = 1000
+    made.next_sequence = 10
+    return made
+
+
+def test_bytes_are_those_of_kafkas_schema():
+    data = encode_snapshot([producer()])
+    assert data[:2] + data[6:] == GOLDEN[:2] + GOLDEN[6:]
+    assert len(data) == 10 + 46
+
+
+def test_producer_comes_back_with_its_last_batch():
+    (found,) = decode_snapshot(encode_snapshot([producer()]), "x")
+    assert (found.producer_id, found.epoch, found.next_sequence) == (7, 3, 10)
+    assert list(found.batches) == [KnownBatch(7, 9, 98, 100, 1000)]
+    assert (found.coordinator_epoch, found.transaction_start) == (-1, -1)
+
+
+def test_sequence_that_wrapped_comes_back():
+    wrapped = producer()
+    wrapped.batches.append(KnownBatch(SEQUENCE_MASK, 1, 101, 103, 1000))
+    (found,) = decode_snapshot(encode_snapshot([wrapped]), "x")
+    assert found.batches[-1].base_sequence == SEQUENCE_MASK
+
+
+def test_producer_without_batches_comes_back():
+    marked = Producer(5, 1)
+    marked.coordinator_epoch = 4
+    marked.transaction_start = 12
+    (found,) = decode_snapshot(encode_snapshot([marked]), "x")
+    assert (len(found.batches), found.coordinator_epoch, found.transaction_start) == (0, 4, 12)
+
+
+def test_no_producers_take_ten_bytes():
+    assert len(encode_snapshot([])) == 10
+    assert decode_snapshot(encode_snapshot([]), "x") == []
+
+
+@pytest.mark.parametrize("position", range(0, 56, 5))
+def test_any_flipped_bit_is_noticed(position):
+    data = bytearray(encode_snapshot([producer()]))
+    data[position] ^= 4
+    with pytest.raises(DamagedLog, match="some-file"):
+        decode_snapshot(bytes(data), "some-file")
+
+
+@pytest.mark.parametrize("length", [0, 5, 9, 30])
+def test_short_file_is_noticed(length):
+    with pytest.raises(DamagedLog):
+        decode_snapshot(encode_snapshot([producer()])[:length], "x")
