@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient
 JOIN_SECONDS_MAX = 30.0
 FLUSH_SECONDS_MAX = 30.0
 QUEUE_MESSAGES_MAX = 2_000
+READ_COUNT_MAX = 10_000
 
 
 class NumberedProducer(threading.Thread):
@@ -169,11 +170,13 @@ def read_to_end(bootstrap_servers: str, topic: str, partition: int) -> list[Mess
     low, high = consumer.get_watermark_offsets(where, timeout=JOIN_SECONDS_MAX)
     consumer.assign([TopicPartition(topic, partition, low)])
     records: list[Message] = []
-    while not records and low < high or records and records[-1].offset() < high - 1:
-        messages = consumer.consume(10_000, timeout=JOIN_SECONDS_MAX)
-        assert messages, f"{topic}-{partition} ends after {len(records)} records, {high} expected"
+    position = low
+    while position < high:
+        messages = consumer.consume(min(high - position, READ_COUNT_MAX), timeout=JOIN_SECONDS_MAX)
+        assert messages, f"{topic}-{partition} ends at {position}, {high} expected"
         for message in messages:
             assert message.error() is None, message.error()
         records += messages
+        position = records[-1].offset() + 1
     consumer.close()
     return records

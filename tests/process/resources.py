@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 MEGABYTE = 1_000_000
 
@@ -22,6 +23,14 @@ def peak_megabytes(pid: int) -> float:
 
 def open_descriptors(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def open_sockets(pid: int) -> int:
+    count = 0
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(FileNotFoundError):  # closed between the two calls
+            count += os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:")
+    return count
 
 
 def cpu_seconds(pid: int) -> float:

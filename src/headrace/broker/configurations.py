@@ -20,6 +20,7 @@ from headrace.config.broker import (
     BrokerConfig,
     raise_if_invalid_broker_config,
     raise_if_not_dynamic,
+    settings_without_effect,
 )
 from headrace.config.topic import TopicConfig, raise_if_invalid_topic_config
 from headrace.coordination.metadata.configs import decide_settings
@@ -83,6 +84,10 @@ class Configurations:
                 owner = f"{resource.type.name.lower()} {resource.name}".strip()
                 sentences.append(f"settings of {owner} are not used: {', '.join(unused)}")
         return sentences
+
+    def settings_without_effect(self) -> list[str]:
+        """Sentences about what was given at the start and does nothing here."""
+        return settings_without_effect(self._static)
 
     def on_change(self, listener: Callable[[ConfigResource], None]) -> None:
         """Call ``listener`` after every change, in the order of registration."""

@@ -147,6 +147,9 @@ class TopicChanges:
         topic = self._topics.get(name)
         if topic is None:
             raise PolicyViolation(f"topic {name!r} is not wholly on this node and cannot grow")
+        if topic.is_internal:
+            # A group's place follows from the number of partitions: all of them would be lost.
+            raise PolicyViolation(f"the number of partitions of {name!r} cannot be changed")
         if validate_only:
             return
         indexes = range(len(topic.partitions), partition_count)

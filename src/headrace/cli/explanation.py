@@ -43,7 +43,7 @@ def _explanation(scope: str, option: Option) -> Row:
     return {
         "name": option.name,
         "scope": scope,
-        "meaning": option.help,
+        "meaning": option.documentation,
         "type": option.kind.value,
         "accepts": option.expectation.removeprefix("expected "),
         "default": "not set" if option.default is None else option.default,

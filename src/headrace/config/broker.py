@@ -19,7 +19,7 @@ from headrace.config.names import raise_if_unknown
 from headrace.model.errors import InvalidConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from headrace.config.option import Value
 
@@ -136,13 +136,17 @@ class BrokerConfig(LogSettings, GroupSettings, NetworkSettings):
         return config
 
     def _raise_if_inconsistent(self) -> None:
-        for low, high in _ORDERED_PAIRS:
+        for low, high in ORDERED_PAIRS:
             below, above = getattr(self, _ATTRIBUTES[low]), getattr(self, _ATTRIBUTES[high])
             if below > above:
                 raise InvalidConfig(f"{low}={below}: expected at most {high}={above}")
+        if "classic" not in self.group_coordinator_rebalance_protocols:
+            raise InvalidConfig(
+                "group.coordinator.rebalance.protocols: the classic protocol cannot be left out"
+            )
 
 
-_ORDERED_PAIRS = (
+ORDERED_PAIRS = (
     ("group.min.session.timeout.ms", "group.max.session.timeout.ms"),
     ("group.consumer.min.session.timeout.ms", "group.consumer.session.timeout.ms"),
     ("group.consumer.session.timeout.ms", "group.consumer.max.session.timeout.ms"),
@@ -166,6 +170,15 @@ def raise_if_invalid_broker_config(name: str, value: str) -> None:
     """InvalidConfig if there is no such broker option, or it does not take this value."""
     raise_if_unknown(name, BROKER_OPTIONS, "broker option")
     BROKER_OPTIONS[name].parse(value)
+
+
+def settings_without_effect(settings: Iterable[str]) -> list[str]:
+    """A sentence for each of these names whose option does nothing here."""
+    return [
+        f"{name} is set, without effect: {BROKER_OPTIONS[name].no_effect}"
+        for name in sorted(settings)
+        if BROKER_OPTIONS[name].no_effect
+    ]
 
 
 def raise_if_not_dynamic(name: str) -> None:

@@ -8,6 +8,8 @@ from headrace.config import declare
 from headrace.config.declare import BYTES, HIGH, LOW, MILLISECONDS, MINUTES
 from headrace.config.option import INT_MAX
 
+_NO_TRANSACTIONS = "this broker does not coordinate transactions yet."
+
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSettings:
@@ -51,14 +53,14 @@ class GroupSettings:
     group_consumer_min_session_timeout_ms: int = declare.integer(
         "group.consumer.min.session.timeout.ms",
         45_000,
-        "Shortest session time-out that a group may be configured with.",
+        "Lower bound of group.consumer.session.timeout.ms.",
         unit=MILLISECONDS,
         minimum=1,
     )
     group_consumer_max_session_timeout_ms: int = declare.integer(
         "group.consumer.max.session.timeout.ms",
         60_000,
-        "Longest session time-out that a group may be configured with.",
+        "Upper bound of group.consumer.session.timeout.ms.",
         unit=MILLISECONDS,
         minimum=1,
     )
@@ -72,14 +74,14 @@ class GroupSettings:
     group_consumer_min_heartbeat_interval_ms: int = declare.integer(
         "group.consumer.min.heartbeat.interval.ms",
         5_000,
-        "Shortest heartbeat interval that a group may be configured with.",
+        "Lower bound of group.consumer.heartbeat.interval.ms.",
         unit=MILLISECONDS,
         minimum=1,
     )
     group_consumer_max_heartbeat_interval_ms: int = declare.integer(
         "group.consumer.max.heartbeat.interval.ms",
         15_000,
-        "Longest heartbeat interval that a group may be configured with.",
+        "Upper bound of group.consumer.heartbeat.interval.ms.",
         unit=MILLISECONDS,
         minimum=1,
     )
@@ -98,9 +100,10 @@ class GroupSettings:
     )
     group_consumer_migration_policy: str = declare.text(
         "group.consumer.migration.policy",
-        "bidirectional",
+        "disabled",
         "Whether a group may change between the classic and the consumer protocol while it lives.",
-        choices=("disabled", "downgrade", "upgrade", "bidirectional"),
+        choices=("disabled",),
+        no_effect="a group changes its protocol while it has no members, and only then.",
     )
     group_consumer_regex_refresh_interval_ms: int = declare.integer(
         "group.consumer.regex.refresh.interval.ms",
@@ -109,11 +112,12 @@ class GroupSettings:
         unit=MILLISECONDS,
         minimum=10_000,
         internal=True,
+        no_effect="patterns are matched again soon after a topic comes or goes.",
     )
     group_coordinator_rebalance_protocols: tuple[str, ...] = declare.items(
         "group.coordinator.rebalance.protocols",
         "classic,consumer",
-        "Group protocols that are served.",
+        "Group protocols that are served; classic cannot be left out.",
         choices=("classic", "consumer"),
     )
     offsets_topic_num_partitions: int = declare.integer(
@@ -130,6 +134,7 @@ class GroupSettings:
         "Replicas of the topic of committed offsets.",
         minimum=1,
         importance=HIGH,
+        no_effect="a single broker keeps one replica.",
     )
     offsets_topic_segment_bytes: int = declare.integer(
         "offsets.topic.segment.bytes",
@@ -158,10 +163,11 @@ class GroupSettings:
     offsets_commit_timeout_ms: int = declare.integer(
         "offsets.commit.timeout.ms",
         5_000,
-        "How long a commit waits to become durable.",
+        "How long a commit waits for the replicas.",
         unit=MILLISECONDS,
         minimum=1,
         importance=HIGH,
+        no_effect="a single broker waits for no replica.",
     )
     offset_metadata_max_bytes: int = declare.integer(
         "offset.metadata.max.bytes",
@@ -204,6 +210,7 @@ class GroupSettings:
         unit=MILLISECONDS,
         minimum=1,
         importance=HIGH,
+        no_effect=_NO_TRANSACTIONS,
     )
     transaction_state_log_num_partitions: int = declare.integer(
         "transaction.state.log.num.partitions",
@@ -212,6 +219,7 @@ class GroupSettings:
         unit="partitions",
         minimum=1,
         importance=HIGH,
+        no_effect=_NO_TRANSACTIONS,
     )
     transaction_state_log_replication_factor: int = declare.short(
         "transaction.state.log.replication.factor",
@@ -219,6 +227,7 @@ class GroupSettings:
         "Replicas of the topic of transactions.",
         minimum=1,
         importance=HIGH,
+        no_effect=_NO_TRANSACTIONS,
     )
     transaction_state_log_segment_bytes: int = declare.integer(
         "transaction.state.log.segment.bytes",
@@ -227,4 +236,5 @@ class GroupSettings:
         unit=BYTES,
         minimum=1,
         importance=HIGH,
+        no_effect=_NO_TRANSACTIONS,
     )

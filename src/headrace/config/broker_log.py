@@ -12,6 +12,10 @@ from headrace.config import declare
 from headrace.config.declare import BYTES, HIGH, HOURS, MILLISECONDS, MINUTES
 from headrace.config.option import DOUBLE_MAX, LONG_MAX
 
+NO_REMOTE_TIER = "there is no remote tier yet."
+NO_SECOND_REPLICA = "on a single broker a partition has one replica."
+NO_PREALLOCATION = "segment files grow as they are written."
+
 
 @dataclass(frozen=True, kw_only=True)
 class LogSettings:
@@ -159,6 +163,7 @@ class LogSettings:
         unit=MILLISECONDS,
         minimum=0,
         importance=HIGH,
+        no_effect="a log start offset is written whenever it moves.",
     )
     log_segment_delete_delay_ms: int = declare.long(
         "log.segment.delete.delay.ms",
@@ -174,6 +179,7 @@ class LogSettings:
         False,
         "Give a new segment file its full size at once.",
         dynamic=True,
+        no_effect=NO_PREALLOCATION,
     )
     log_message_timestamp_type: str = declare.text(
         "log.message.timestamp.type",
@@ -205,6 +211,7 @@ class LogSettings:
         unit=MILLISECONDS,
         minimum=-2,
         dynamic=True,
+        no_effect=NO_REMOTE_TIER,
     )
     log_local_retention_bytes: int = declare.long(
         "log.local.retention.bytes",
@@ -213,6 +220,7 @@ class LogSettings:
         unit=BYTES,
         minimum=-2,
         dynamic=True,
+        no_effect=NO_REMOTE_TIER,
     )
     log_cleaner_enable: bool = declare.boolean(
         "log.cleaner.enable",
@@ -242,6 +250,7 @@ class LogSettings:
         unit=BYTES,
         minimum=1,
         dynamic=True,
+        no_effect="compaction goes on in short slices, one log at a time, without a speed limit.",
     )
     log_cleaner_min_cleanable_ratio: float = declare.double(
         "log.cleaner.min.cleanable.ratio",
@@ -331,6 +340,7 @@ class LogSettings:
         "Whether a replica that lags may lead, at the price of lost records.",
         importance=HIGH,
         dynamic=True,
+        no_effect=NO_SECOND_REPLICA,
     )
     durability: str = declare.text(
         "durability",

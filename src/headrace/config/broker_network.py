@@ -74,6 +74,7 @@ class NetworkSettings:
         unit=MILLISECONDS,
         minimum=1,
         importance=HIGH,
+        no_effect="a single broker waits for no other.",
     )
     fetch_max_bytes: int = declare.integer(
         "fetch.max.bytes",

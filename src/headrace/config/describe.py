@@ -167,7 +167,7 @@ def _entry(
         source=synonyms[0].source if synonyms else Source.DEFAULT,
         synonyms=synonyms,
         kind=option.kind,
-        documentation=option.help,
+        documentation=option.documentation,
         is_sensitive=option.sensitive,
         read_only=read_only,
     )

@@ -33,6 +33,8 @@ class Listener:
     port: int
     advertised_host: str | None = None
     advertised_port: int | None = None
+    is_optional: bool = False
+    """Whether the broker also starts without it, if the address is taken."""
 
     def advertised(self, bound_port: int) -> tuple[str, int]:
         """What clients are told; ``bound_port`` is the real port, also where 0 was asked for."""

@@ -78,6 +78,14 @@ class Option:
     unordered: bool = False
     """A list whose order means nothing: its value is a frozenset."""
     synonyms: tuple[Synonym, ...] = ()
+    no_effect: str = ""
+    """Why setting it changes nothing here, as a sentence; empty for an option that does its work.
+    """
+
+    @property
+    def documentation(self) -> str:
+        """What it means, and that it has no effect where that is so."""
+        return f"{self.help} Without effect: {self.no_effect}" if self.no_effect else self.help
 
     def parse(self, text: str) -> Value:
         """The value that ``text`` stands for; InvalidConfig names option, text and range."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from headrace.config import declare
@@ -10,6 +10,7 @@ from headrace.config.broker import BROKER_OPTIONS, BrokerConfig
 from headrace.config.declare import HIGH
 from headrace.config.listeners import Listener, parse_listeners
 from headrace.config.names import raise_if_unknown
+from headrace.model.errors import InvalidConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,13 +80,29 @@ class ServeSettings:
             else:
                 broker_settings[name] = text
         process = ProcessOptions(**process_values)  # type: ignore[arg-type]
-        broker_settings.setdefault("log.dirs", process.data)
-        BrokerConfig.resolve(broker_settings)
+        if "data" in settings:
+            broker_settings.setdefault("log.dirs", process.data)
+        broker = BrokerConfig.resolve(broker_settings)
+        if len(broker.log_dirs) != 1:
+            raise InvalidConfig("log.dirs: expected one directory; several are not supported yet")
+        (directory,) = broker.log_dirs
+        if "data" in settings and directory != process.data:
+            raise InvalidConfig(f"data={process.data} and log.dirs={directory}: give one of them")
+        broker_settings["log.dirs"] = directory
         return cls(
-            data_directory=process.data,
-            listeners=parse_listeners(process.listen, allow_remote=process.allow_remote),
+            data_directory=directory,
+            listeners=_listeners(process, is_default="listen" not in settings),
             broker_settings=broker_settings,
             allow_remote=process.allow_remote,
             log_format=process.log_format,
             log_level=process.log_level,
         )
+
+
+def _listeners(process: ProcessOptions, *, is_default: bool) -> tuple[Listener, ...]:
+    """Nobody asked for the metrics of a default start, so they are no reason to fail."""
+    listeners = parse_listeners(process.listen, allow_remote=process.allow_remote)
+    return tuple(
+        replace(listener, is_optional=is_default and listener.scheme == "http")
+        for listener in listeners
+    )

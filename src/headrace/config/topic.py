@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.config import declare
 from headrace.config.broker import BrokerConfig, broker_value
+from headrace.config.broker_log import NO_PREALLOCATION, NO_REMOTE_TIER, NO_SECOND_REPLICA
 from headrace.config.declare import BYTES, MILLISECONDS, synonyms
 from headrace.config.names import raise_if_unknown
 from headrace.config.option import LONG_MAX
@@ -112,6 +113,7 @@ class TopicConfig:
         "follower.replication.throttled.replicas",
         "",
         "Replicas (partition:broker, or *) whose copying is slowed down at the follower.",
+        no_effect=NO_SECOND_REPLICA,
     )
     index_interval_bytes: int = declare.integer(
         "index.interval.bytes",
@@ -132,6 +134,7 @@ class TopicConfig:
         "leader.replication.throttled.replicas",
         "",
         "Replicas (partition:broker, or *) whose copying is slowed down at the leader.",
+        no_effect=NO_SECOND_REPLICA,
     )
     local_retention_bytes: int = declare.long(
         "local.retention.bytes",
@@ -140,6 +143,7 @@ class TopicConfig:
         unit=BYTES,
         minimum=-2,
         synonyms=synonyms("log.local.retention.bytes"),
+        no_effect=NO_REMOTE_TIER,
     )
     local_retention_ms: int = declare.long(
         "local.retention.ms",
@@ -148,6 +152,7 @@ class TopicConfig:
         unit=MILLISECONDS,
         minimum=-2,
         synonyms=synonyms("log.local.retention.ms"),
+        no_effect=NO_REMOTE_TIER,
     )
     max_compaction_lag_ms: int = declare.long(
         "max.compaction.lag.ms",
@@ -216,24 +221,28 @@ class TopicConfig:
         False,
         "Give a new segment file its full size at once.",
         synonyms=synonyms("log.preallocate"),
+        no_effect=NO_PREALLOCATION,
     )
     remote_log_copy_disable: bool = declare.boolean(
         "remote.log.copy.disable",
         False,
-        "Stop copying to the remote tier; there is none yet.",
+        "Stop copying to the remote tier.",
         choices=("false",),
+        no_effect=NO_REMOTE_TIER,
     )
     remote_log_delete_on_disable: bool = declare.boolean(
         "remote.log.delete.on.disable",
         False,
-        "Delete the remote part when the tier is switched off; there is none yet.",
+        "Delete the remote part when the tier is switched off.",
         choices=("false",),
+        no_effect=NO_REMOTE_TIER,
     )
     remote_storage_enable: bool = declare.boolean(
         "remote.storage.enable",
         False,
-        "Move closed segments to a remote tier; there is none yet, so only false is accepted.",
+        "Move closed segments to a remote tier; only false is accepted.",
         choices=("false",),
+        no_effect=NO_REMOTE_TIER,
     )
     retention_bytes: int = declare.long(
         "retention.bytes",
@@ -297,6 +306,7 @@ class TopicConfig:
         False,
         "Whether a replica that lags may lead, at the price of lost records.",
         synonyms=synonyms("unclean.leader.election.enable"),
+        no_effect=NO_SECOND_REPLICA,
     )
 
     @classmethod

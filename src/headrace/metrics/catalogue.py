@@ -49,9 +49,6 @@ TOPIC_BATCHES_IN = _counter(
 TOPIC_BYTES_OUT = _counter(
     "headrace_topic_bytes_out_total", "Bytes of batches sent to consumers.", "topic"
 )
-TOPIC_RECORDS_OUT = _counter(
-    "headrace_topic_records_out_total", "Records sent to consumers.", "topic"
-)
 REQUEST_SECONDS = _histogram(
     "headrace_request_seconds",
     "Time from the last byte of a request to its answer, waiting on purpose included.",
@@ -73,16 +70,21 @@ FETCH_SESSIONS = _gauge("headrace_fetch_sessions", "Fetch sessions in the cache.
 
 WAL_FRAMES = _counter("headrace_wal_frames_total", "Frames written to the write-ahead log.")
 WAL_BYTES = _counter("headrace_wal_bytes_total", "Bytes written to the write-ahead log.")
-WAL_SIZE_BYTES = _gauge("headrace_wal_size_bytes", "Size of the write-ahead log.")
+WAL_SIZE_BYTES = _gauge("headrace_wal_size_bytes", "Size of the files of the write-ahead log.")
 WAL_SYNC_SECONDS = _histogram(
     "headrace_wal_sync_seconds", "Time of one fsync of the write-ahead log."
 )
 SEGMENT_SYNC_SECONDS = _histogram(
-    "headrace_segment_sync_seconds", "Time of one fsync of a segment."
+    "headrace_segment_sync_seconds", "Time of one fsync of a segment's file."
 )
 SEGMENTS_ROLLED = _counter("headrace_segments_rolled_total", "Segments that were closed.")
-SEGMENTS_DELETED = _counter("headrace_segments_deleted_total", "Segments deleted by retention.")
+SEGMENTS_DELETED = _counter(
+    "headrace_segments_deleted_total", "Segments deleted by retention or on a client's demand."
+)
 BYTES_COMPACTED = _counter("headrace_compacted_bytes_total", "Bytes that compaction has read.")
+UNCLEANABLE_LOGS = _gauge(
+    "headrace_uncleanable_logs", "Logs that are damaged, so that compaction leaves them alone."
+)
 OPEN_SEGMENT_FILES = _gauge("headrace_open_segment_files", "Segment files that are open.")
 
 LOG_SIZE_BYTES = _gauge(

@@ -92,6 +92,7 @@ class BrokerCollector(Collector):
             catalogue.SEGMENT_SYNC_SECONDS, [((), storage.segment_sync_seconds)]
         )
         yield _single(catalogue.WAL_SIZE_BYTES, self._metrics.wal_size_bytes)
+        yield _single(catalogue.UNCLEANABLE_LOGS, self._metrics.uncleanable_logs)
         yield _single(catalogue.OPEN_SEGMENT_FILES, self._metrics.open_segment_files)
 
     def _collect_logs(self) -> Iterator[Family]:
@@ -119,7 +120,6 @@ _TOPIC_ATTRIBUTES = (
     (catalogue.TOPIC_RECORDS_IN, "records_in"),
     (catalogue.TOPIC_BATCHES_IN, "batches_in"),
     (catalogue.TOPIC_BYTES_OUT, "bytes_out"),
-    (catalogue.TOPIC_RECORDS_OUT, "records_out"),
 )
 _STORAGE_ATTRIBUTES = (
     (catalogue.WAL_FRAMES, "wal_frames"),

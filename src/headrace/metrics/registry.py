@@ -57,14 +57,13 @@ class Histogram:
 class TopicCounters:
     """What went in and out of one topic; "in" is what producers sent."""
 
-    __slots__ = ("batches_in", "bytes_in", "bytes_out", "records_in", "records_out")
+    __slots__ = ("batches_in", "bytes_in", "bytes_out", "records_in")
 
     def __init__(self) -> None:
         self.bytes_in = 0
         self.records_in = 0
         self.batches_in = 0
         self.bytes_out = 0
-        self.records_out = 0
 
 
 class StorageCounters:
@@ -154,6 +153,7 @@ class Metrics:
         self.groups: Callable[[], Iterable[GroupSample]] = _no_groups
         self.parked_fetches: Callable[[], int] = _zero
         self.fetch_sessions: Callable[[], int] = _zero
+        self.uncleanable_logs: Callable[[], int] = _zero
         self.open_segment_files: Callable[[], int] = _zero
         self.wal_size_bytes: Callable[[], int] = _zero
 
@@ -175,15 +175,18 @@ class Metrics:
         counters.records_in += records
         counters.batches_in += 1
 
-    def count_fetched(self, topic: str, size_bytes: int, records: int = 0) -> None:
-        """Whole batches were sent to a consumer; offsets tell the number of records well enough."""
+    def count_fetched(self, topic: str, size_bytes: int) -> None:
+        """Batches were sent to a consumer, unopened: nobody knows how many records they hold."""
         counters = self.topics.get(topic) or self.topic(topic)
         counters.bytes_out += size_bytes
-        counters.records_out += records
 
-    def observe_request(self, api_key: int, seconds: float) -> None:
-        """One request was answered. The keys are those of our own handlers, so they are few."""
+    def request_histogram(self, api_key: int) -> Histogram:
+        """Of one API; whoever needs it often keeps it. The keys are those of our own handlers."""
         histogram = self.requests.get(api_key)
         if histogram is None:
             histogram = self.requests[api_key] = Histogram()
-        histogram.observe(seconds)
+        return histogram
+
+    def observe_request(self, api_key: int, seconds: float) -> None:
+        """One request was answered."""
+        self.request_histogram(api_key).observe(seconds)

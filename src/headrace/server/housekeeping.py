@@ -29,6 +29,10 @@ class Housekeeping:
         broker.topics.on_change(self._topic_changed)
         self._timer: Cancellable | None = None
 
+    @property
+    def uncleanable_count(self) -> int:
+        return self._chores.uncleanable_count
+
     def start(self) -> None:
         self._timer = self._background.call_later(INTERVAL_SECONDS, self._turn)
 

@@ -25,10 +25,11 @@ from headrace.broker.producer_ids import ProducerIds
 from headrace.broker.topic_changes import TopicChanges
 from headrace.broker.topics import Topics
 from headrace.broker.waiting import WaitingRoom
+from headrace.config.broker import BrokerConfig
 from headrace.environment.real import LoopBackground, RealChance, RealClock, RealDisk
 from headrace.frontends.kafka.listener import KafkaListener
 from headrace.metrics.registry import Metrics
-from headrace.model.errors import HeadraceError
+from headrace.model.errors import AddressInUse, HeadraceError
 from headrace.server.directory_lock import DirectoryLock
 from headrace.server.housekeeping import Housekeeping
 from headrace.server.samples import connect_samples
@@ -71,21 +72,23 @@ class Server:
 
     def _build(self) -> Broker:
         clock, disk, chance = RealClock(), RealDisk(), RealChance()
-        background = LoopBackground(asyncio.get_running_loop())
-        self._undo.append(background.close)
         directory = self.settings.data_directory
-        static = self.settings.broker_settings
+        static = BrokerConfig.resolve(self.settings.broker_settings)
+        background = LoopBackground(asyncio.get_running_loop(), threads=static.background_threads)
+        self._undo.append(background.close)
         store = MetadataStore(
             directory,
             disk,
             clock,
             background,
             chance,
-            configured_node_id=int(static.get("node.id", "1")),
+            configured_node_id=static.node_id,
         )
         self._undo += [store.close, lambda: _settle(background)]
-        configurations = Configurations(store, static)
-        logs = LogManager(directory, disk, clock, background, configurations.broker)
+        configurations = Configurations(store, static.layers.static)
+        logs = LogManager(
+            directory, disk, clock, background, configurations.broker, self.metrics.storage
+        )
         topics = Topics()
         changes = TopicChanges(topics, store, logs, configurations, chance)
         notices = clear_leftovers(disk, directory, store.state, store.removed)
@@ -99,6 +102,7 @@ class Server:
             *report.lines(),
             *store.notices,
             *configurations.unused_settings(),
+            *configurations.settings_without_effect(),
             *notices,
         ):
             log.warning("%s", sentence)
@@ -120,9 +124,10 @@ class Server:
         )
         groups.start()
         self._undo.append(groups.close)
-        connect_samples(self.metrics, broker, waiting)
         housekeeping = Housekeeping(broker, background)
         housekeeping.start()
+        connect_samples(self.metrics, broker, waiting, housekeeping)
+        self.metrics.fetch_sessions = self._count_fetch_sessions
         self._undo.append(housekeeping.stop)
         return broker
 
@@ -136,9 +141,22 @@ class Server:
             door = HttpListener(listener.host, listener.port, exposition.render)
         else:
             door = KafkaListener(self.broker, listener)
-        await door.start()
+        try:
+            await door.start()
+        except AddressInUse as error:
+            if not listener.is_optional:
+                raise
+            log.warning("%s is left out: %s", listener.url(), error.message)
+            return
         self._undo.append(door.stop)
         self._listeners.append((listener, door))
+
+    def _count_fetch_sessions(self) -> int:
+        return sum(
+            len(door.fetch_sessions)
+            for _, door in self._listeners
+            if isinstance(door, KafkaListener)
+        )
 
     def port_of(self, scheme: str) -> int:
         """The port of the first listener of a kind."""

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from headrace.broker.topics import TopicChange
     from headrace.broker.waiting import WaitingRoom
     from headrace.metrics.registry import Metrics
+    from headrace.server.housekeeping import Housekeeping
 
 
-def connect_samples(metrics: Metrics, broker: Broker, waiting: WaitingRoom) -> None:
-    """Let the metrics ask the broker."""
+def connect_samples(
+    metrics: Metrics, broker: Broker, waiting: WaitingRoom, housekeeping: Housekeeping
+) -> None:
+    """Let the metrics ask the parts of the broker."""
 
     def logs() -> Iterator[LogSample]:
         for topic in broker.topics:
@@ -40,5 +43,7 @@ def connect_samples(metrics: Metrics, broker: Broker, waiting: WaitingRoom) -> N
     metrics.parked_fetches = lambda: waiting.parked
     metrics.groups = broker.groups.group_samples
     metrics.lags = broker.groups.lag_samples
+    metrics.wal_size_bytes = lambda: broker.logs.write_ahead_log_bytes
+    metrics.uncleanable_logs = lambda: housekeeping.uncleanable_count
     metrics.open_segment_files = lambda: broker.logs.files.open_count
     broker.topics.on_change(forget)

@@ -16,9 +16,11 @@ from headrace.storage.write_ahead_log import FrameEntry, WriteAheadLog
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.environment.ports import Background, Buffer, Disk
-    from headrace.storage.log import SegmentedLog, SyncJob
+    from headrace.environment.ports import Background, Buffer, Disk, DiskFile
+    from headrace.metrics.registry import StorageCounters
+    from headrace.storage.log import SegmentedLog
     from headrace.storage.log_port import Log
+    from headrace.storage.log_syncing import SyncJob
 
 ENTRIES_MAX = 65_536
 
@@ -33,13 +35,23 @@ class AtomicAppend:
         background: Background,
         size_bytes_max: int,
         recovery_point_writer: Callable[[], Callable[[], None]],
+        *,
+        counters: StorageCounters,
+        sync_file: Callable[[DiskFile], None],
     ) -> None:
         """``recovery_point_writer`` takes the points as they are and gives a function that writes
         them; that one touches nothing but the file, so it may run in a thread."""
         self._background = background
         self._recovery_point_writer = recovery_point_writer
         self.wal = WriteAheadLog(
-            directory, disk, background, size_bytes_max, self._release, self._release_now
+            directory,
+            disk,
+            background,
+            size_bytes_max,
+            self._release,
+            self._release_now,
+            counters=counters,
+            sync_file=sync_file,
         )
         self.wal.on_synced = self._advance_high_watermarks
         self._covered: list[dict[SegmentedLog, None]] = [{}, {}]

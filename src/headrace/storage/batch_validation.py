@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from headrace.storage.batch_walk import RawHeader
 
 _CRC_FROM = 21
+_COMPRESSION_MAX = int(Compression.ZSTD)
 _FORBIDDEN_TO_CLIENTS = CONTROL | DELETE_HORIZON | LOG_APPEND_TIME
 _LONG_MAX = 2**63 - 1
+_LZ4_LEVEL_FAST = 9
 _unpack_header = HEADER.unpack_from
 
 
@@ -54,6 +56,7 @@ class BatchRules:
         "after_max_ms",
         "before_max_ms",
         "compression",
+        "compression_level",
         "decompressed_bytes_max",
         "is_compacted",
         "is_demanding",
@@ -72,6 +75,7 @@ class BatchRules:
             self.after_max_ms = self.before_max_ms = _LONG_MAX
         self.is_compacted = "compact" in config.cleanup_policy
         self.compression = _compression_of(config.compression_type)
+        self.compression_level = _compression_level(self.compression, config)
         self.decompressed_bytes_max = decompressed_bytes_max
         self.is_demanding = (
             self.is_log_append_time
@@ -85,6 +89,19 @@ def _compression_of(name: str) -> Compression | None:
     if name == "producer":
         return None
     return Compression.NONE if name == "uncompressed" else Compression[name.upper()]
+
+
+def _compression_level(compression: Compression | None, config: TopicConfig) -> int | None:
+    """None where the codec has no levels, or the usual one is meant."""
+    if compression is Compression.GZIP:
+        return config.compression_gzip_level
+    if compression is Compression.ZSTD:
+        return config.compression_zstd_level
+    if compression is Compression.LZ4:
+        level = config.compression_lz4_level
+        # As in Kafka, the default stands for the fast compressor; any other for the thorough one.
+        return None if level == _LZ4_LEVEL_FAST else level
+    return None
 
 
 def check_client_batch(batch: Buffer, rules: BatchRules, now_ms: int) -> RawHeader:
@@ -114,7 +131,7 @@ def check_client_batch(batch: Buffer, rules: BatchRules, now_ms: int) -> RawHead
         or base_offset != 0
         or size > rules.size_max_bytes
         or attributes & _FORBIDDEN_TO_CLIENTS
-        or attributes & COMPRESSION_MASK > Compression.ZSTD
+        or attributes & COMPRESSION_MASK > _COMPRESSION_MAX
         or last_offset_delta < 0
         or last_offset_delta + 1 != record_count
         or max_timestamp_ms - now_ms > rules.after_max_ms
@@ -161,7 +178,7 @@ def _client_attribute_fault(header: RawHeader) -> HeadraceError | None:
         return InvalidRecord("clients must not set a delete horizon")
     if attributes & LOG_APPEND_TIME:
         return InvalidTimestamp("a producer must not set the timestamp type LogAppendTime")
-    if attributes & COMPRESSION_MASK > Compression.ZSTD:
+    if attributes & COMPRESSION_MASK > _COMPRESSION_MAX:
         return UnsupportedCompression(f"unknown compression {attributes & COMPRESSION_MASK}")
     if record_count <= 0 or last_offset_delta + 1 != record_count:
         return InvalidRecord(
@@ -234,6 +251,7 @@ def _recompressed(batch: Buffer, header: RawHeader, rules: BatchRules) -> bytear
     return build_batch(
         records,
         compression=rules.compression or Compression.NONE,
+        compression_level=rules.compression_level,
         producer_id=header[9],
         producer_epoch=header[10],
         base_sequence=header[11],

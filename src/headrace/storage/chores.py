@@ -1,7 +1,7 @@
 """What the storage does from time to time: flush, checkpoints, expiry, retention, compaction.
 
-``run`` is called every few seconds on the loop's thread and returns quickly: long work goes on in the
-background, and a round over many logs is cut into slices.
+``run`` is called every few seconds on the loop's thread and returns quickly: long work goes on in
+the background, and a round over many logs is cut into slices.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from headrace.storage.compaction import Compactor
+from headrace.storage.compaction_filter import KEY_BYTES
 from headrace.storage.log import SegmentedLog
 from headrace.storage.memory_log import MemoryLog
 from headrace.storage.retention import RetentionRounds
@@ -44,7 +45,7 @@ class Chores:
 
     def run(self) -> None:
         now_ms = self._clock.now_ms()
-        self._logs.run_housekeeping()
+        self._logs.run_housekeeping(self._config())
         all_logs = self._logs.logs()
         on_disk = [entry for entry in all_logs if isinstance(entry, SegmentedLog)]
         if self._clock.monotonic() >= self._deletion_from:
@@ -65,11 +66,17 @@ class Chores:
             return
         if not self._compactor.is_running:
             self._compaction_due_ms = now_ms + config.log_cleaner_backoff_ms
+        self._compactor.keys_max = config.log_cleaner_dedupe_buffer_size // KEY_BYTES
         self._compactor.run(on_disk, now_ms)
         for partition, error in self._compactor.uncleanable.items():
             if partition not in self._told:
                 self._told.add(partition)
                 log.error("%s is damaged and not compacted: %s", partition, error.message)
+
+    @property
+    def uncleanable_count(self) -> int:
+        """Logs that are damaged, and not compacted until the next start."""
+        return len(self._compactor.uncleanable)
 
     def forget(self, partition: TopicPartition) -> None:
         """A log was deleted; one that is created by this name later begins anew."""

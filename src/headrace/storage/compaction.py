@@ -61,7 +61,8 @@ class Compactor:
         self.bytes_written = 0
         self._path = f"{directory}/{CLEANER_OFFSETS}"
         self._environment = environment
-        self._keys_max = keys_max
+        self.keys_max = keys_max
+        """For the next round; what does not fit waits for the one after it."""
         self._offsets: dict[TopicPartition, int] | None = None
         self._round: CompactionRound | None = None
 
@@ -82,7 +83,7 @@ class Compactor:
         if best is not None:
             plan, log = best
             self._round = CompactionRound(self, self._environment, log, plan, now_ms)
-            self._round.begin(KeyMap(self._keys_max))
+            self._round.begin(KeyMap(self.keys_max))
 
     def stop(self) -> None:
         """Begin nothing more; what is going on is given up at its next slice."""
@@ -222,7 +223,9 @@ class CompactionRound:
 
     def _swap(self, group: list[Segment], cleaned: CleanedSegment) -> None:
         log, disk = self._log, self._environment.disk
-        self._compactor.bytes_read += sum(segment.size_bytes for segment in group)
+        read_bytes = sum(segment.size_bytes for segment in group)
+        self._compactor.bytes_read += read_bytes
+        self._environment.counters.bytes_compacted += read_bytes
         if not cleaned.is_changed and len(group) == 1:
             remove_cleaned(disk, log.directory, cleaned.base_offset)
         else:

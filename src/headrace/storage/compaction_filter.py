@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from headrace.records.record import Record
     from headrace.storage.transaction_index import AbortedTransaction
 
-KEYS_MAX = 500_000
+KEY_BYTES = 176
+"""Memory that one key takes at most: digest, offset, and their place in a dictionary as it grows.
+"""
+KEYS_MAX = 128 * 2**20 // KEY_BYTES
 """Keys that one round can tell apart: about 100 MB. Dirtier logs take several rounds."""
 DIGEST_BYTES = 16
 """Longer keys are held as digests: two keys in 2**64 would have to meet for a wrong answer."""

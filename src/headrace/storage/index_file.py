@@ -11,8 +11,10 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from struct import Struct
 
+    from headrace.environment.ports import DiskFile
     from headrace.storage.open_files import FileHandle
 
 TAIL_BYTES_MAX = 4096
@@ -86,10 +88,10 @@ class IndexFile:
         else:
             del self._tail[(count - written) * self._entry_size :]
 
-    def sync(self) -> None:
+    def sync(self, sync_file: Callable[[DiskFile], None]) -> None:
         self.write_out()
         if self.written_count:
-            self.handle.open().sync()
+            sync_file(self.handle.open())
 
     def entry(self, number: int) -> tuple[int, ...]:
         """The raw fields of one entry."""

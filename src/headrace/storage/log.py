@@ -14,7 +14,7 @@ from crc32c import crc32c
 
 from headrace.model.errors import HeadraceError, OffsetOutOfRange
 from headrace.records.header import CONTROL
-from headrace.storage import log_trimming, time_lookup
+from headrace.storage import log_syncing, log_trimming, time_lookup
 from headrace.storage.batch_validation import (
     BatchRules,
     apply_rules,
@@ -34,7 +34,7 @@ from headrace.storage.producer_state import (
     ProducerStates,
 )
 from headrace.storage.segment import Segment
-from headrace.storage.transaction_index import AbortedTransaction
+from headrace.storage.transaction_index import AbortedTransaction, aborted_between
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from headrace.environment.ports import Buffer
     from headrace.model.topic import TopicId, TopicPartition
     from headrace.storage.log_environment import LogEnvironment
+    from headrace.storage.log_syncing import SyncJob
 
 _STAMP = Struct(">qii")
 """Base offset, length, leader epoch: the first sixteen bytes, all outside of the checksum."""
@@ -50,13 +51,6 @@ _stamp_into = _STAMP.pack_into
 _CLIENT = Origin.CLIENT
 _new_tuple = tuple.__new__
 """Half the price of a NamedTuple's own constructor; for the hot path."""
-
-
-class SyncJob(NamedTuple):
-    """``work`` may run in a thread; ``done`` follows on the loop."""
-
-    work: Callable[[], None]
-    done: Callable[[BaseException | None], None]
 
 
 class LogState(NamedTuple):
@@ -99,6 +93,7 @@ class SegmentedLog:
         self.high_watermark = state.log_end_offset
         self.last_stable_offset = state.last_stable_offset
         self.recovery_point = state.recovery_point
+        self.truncation_count = 0
         self.is_deleted = False
         self._rolled_bytes = 0
         self._unflushed_since_ms = environment.clock.now_ms()
@@ -206,10 +201,8 @@ class SegmentedLog:
         max_timestamp_ms = max(entry.header[8] for entry in admitted)
         last_offset = last.base_offset + last.header[6]
         segment = self._segment_for(size, max_timestamp_ms, last_offset, now_ms)
-        if self.is_synced and segment.handle.creates:
-            # No segment may outlive one before it: recovery could not see that there is a hole.
-            segment.handle.open()
-            self.environment.disk.sync_directory(self.directory)
+        if segment.handle.creates:
+            self._create_file(segment)
         try:
             segment.handle.open().write_all_at(
                 segment.size_bytes, [entry.batch for entry in admitted]
@@ -348,7 +341,10 @@ class SegmentedLog:
         self.segments.append(segment)
         self.active = segment
         self._rolled_bytes += old.size_bytes
-        self._sync_in_background(old, end_offset)
+        self.environment.counters.segments_rolled += 1
+        # Once a closed segment is on the medium, recovery need not look at it again.
+        job = log_syncing.segment_sync_job(self, [old], end_offset)
+        self.environment.background.submit(job.work, job.done)
         return segment
 
     def _new_segment(self, base_offset: int, now_ms: int) -> Segment:
@@ -356,55 +352,27 @@ class SegmentedLog:
         segment.start_empty()
         segment.jitter_ms = self._jitter_ms(base_offset)
         segment.set_limits(self.config)
+        # At once, and not with the first batch: if all before it goes, its name alone keeps the
+        # log's end.
+        self._create_file(segment)
         return segment
+
+    def _create_file(self, segment: Segment) -> None:
+        segment.handle.open()
+        if self.is_synced:
+            # No segment may outlive one before it: recovery could not see that there is a hole.
+            self.environment.disk.sync_directory(self.directory)
 
     def restart_at(self, base_offset: int) -> None:
         """All segments are gone: go on with an empty one."""
         self.active = self._new_segment(base_offset, self.environment.clock.now_ms())
         self.segments = [self.active]
 
-    def _sync_in_background(self, segment: Segment, end_offset: int) -> None:
-        """Bring a closed segment to the medium; then recovery need not look at it again."""
-        job = self._sync_job([segment], end_offset)
-        self.environment.background.submit(job.work, job.done)
-
     def sync_job(self) -> SyncJob:
-        """As ``flush``, in two parts: one that blocks and touches files only, and what follows."""
-        unsynced = self.segments[self.segment_number(self.recovery_point) :]
-        for segment in unsynced:
-            segment.load()
-            segment.write_indexes()
-        return self._sync_job(unsynced, self.log_end_offset)
+        return log_syncing.sync_job(self)
 
-    def _sync_job(self, segments: Sequence[Segment], end_offset: int) -> SyncJob:
-        handles = [
-            handle
-            for segment in segments
-            for handle in segment.handles()
-            if not handle.creates and self.environment.disk.exists(handle.path)
-        ]
-        for handle in handles:
-            handle.pin()
-        files = [handle.open() for handle in handles]
-        start_offset = segments[0].base_offset if segments else end_offset
-        disk, directory = self.environment.disk, self.directory
-
-        def work() -> None:
-            for file in files:
-                file.sync()
-            if not self.is_deleted:
-                disk.sync_directory(directory)
-
-        def done(error: BaseException | None) -> None:
-            for handle in handles:
-                handle.release()
-            # In order: a segment whose sync failed keeps the point before it, until ``flush``.
-            if error is None and not self.is_deleted and self.recovery_point >= start_offset:
-                self._set_recovery_point(end_offset)
-
-        return SyncJob(work, done)
-
-    def _set_recovery_point(self, offset: int) -> None:
+    def raise_recovery_point(self, offset: int) -> None:
+        """Records below ``offset`` are on the medium."""
         self.recovery_point = max(self.recovery_point, min(offset, self.log_end_offset))
         self._flush_at_offset = self.recovery_point + self.config.flush_messages
 
@@ -487,14 +455,9 @@ class SegmentedLog:
 
     def aborted_transactions(self, offset: int, end_offset: int) -> list[tuple[int, int]]:
         """(producer, first offset) of aborted transactions that touch ``[offset, end_offset)``."""
-        found: list[tuple[int, int]] = []
-        for segment in self.segments[self.segment_number(offset) :]:
-            for entry in segment.transaction_index.entries:
-                if entry.last_offset >= offset and entry.first_offset < end_offset:
-                    found.append((entry.producer_id, entry.first_offset))
-                if entry.last_stable_offset >= end_offset:
-                    return sorted(found, key=_first_offset_of)
-        return sorted(found, key=_first_offset_of)
+        segments = self.segments[self.segment_number(offset) :]
+        indexes = (segment.transaction_index for segment in segments)
+        return aborted_between(indexes, offset, end_offset)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> tuple[int, int] | None:
         return time_lookup.offset_for_timestamp(self, timestamp_ms)
@@ -508,8 +471,8 @@ class SegmentedLog:
     def producers(self) -> list[ProducerView]:
         return self.producer_states.views()
 
-    def expire_producers(self, now_ms: int) -> int:
-        return self.producer_states.expire(now_ms, self.environment.producer_expiration_ms)
+    def expire_producers(self, now_ms: int, expiration_ms: int) -> int:
+        return self.producer_states.expire(now_ms, expiration_ms)
 
     @property
     def appended_bytes(self) -> int:
@@ -537,14 +500,7 @@ class SegmentedLog:
         self._load_producers()
 
     def flush(self) -> None:
-        """Everything up to the log's end reaches the medium before this returns."""
-        if self.recovery_point >= self.log_end_offset:
-            return
-        for segment in self.segments[self.segment_number(self.recovery_point) :]:
-            segment.load()
-            segment.sync()
-        self.environment.disk.sync_directory(self.directory)
-        self._set_recovery_point(self.log_end_offset)
+        log_syncing.flush(self)
 
     def close(self) -> None:
         """Leave the files as a clean stop should; a log that nobody touched is left alone."""
@@ -557,20 +513,8 @@ class SegmentedLog:
             self.snapshots.remove_strays(
                 [segment.base_offset for segment in self.segments], self.log_end_offset
             )
-            self._sync_records()
+            log_syncing.sync_records(self)
         self.close_files()
-
-    def _sync_records(self) -> None:
-        """As ``flush``, for the records alone: one sync per log makes the stop of many bearable.
-
-        Snapshots have a checksum, and indexes are checked when they are first used.
-        """
-        if self.recovery_point < self.log_end_offset:
-            for segment in self.segments[self.segment_number(self.recovery_point) :]:
-                segment.load()
-                if segment.size_bytes:
-                    segment.handle.open().sync()
-            self._set_recovery_point(self.log_end_offset)
 
     def is_flush_due(self, now_ms: int) -> bool:
         """Whether the oldest record that is not on the medium has waited for ``flush.ms``."""
@@ -592,7 +536,3 @@ class SegmentedLog:
 
 def _base_offset_of(segment: Segment) -> int:
     return segment.base_offset
-
-
-def _first_offset_of(pair: tuple[int, int]) -> tuple[int, int]:
-    return pair[1], pair[0]

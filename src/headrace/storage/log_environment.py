@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headrace.environment.ports import Background, Clock, Disk
+    from headrace.metrics.registry import StorageCounters
     from headrace.storage.log import SegmentedLog
     from headrace.storage.open_files import OpenFiles
+    from headrace.storage.timed_sync import TimedSync
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,9 @@ class LogEnvironment:
     """Tells the manager to write down a new log start, so that it never goes back."""
     truncating: Callable[[SegmentedLog, int], None]
     """Tells the manager that a log is about to be cut, before it is."""
+    counters: StorageCounters
+    sync_file: TimedSync
+    """For the files of segments."""
 
     @property
     def disk(self) -> Disk:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.metrics.registry import StorageCounters
 from headrace.model.errors import HeadraceError, InvalidConfig
 from headrace.storage import checkpoints
 from headrace.storage.atomic_append import AtomicAppend
@@ -30,6 +31,7 @@ from headrace.storage.open_files import OpenFiles
 from headrace.storage.recovery import recover_log
 from headrace.storage.recovery_report import RecoveryReport
 from headrace.storage.start_up import StartUp
+from headrace.storage.timed_sync import TimedSync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +56,9 @@ class LogManager:
         clock: Clock,
         background: Background,
         config: BrokerConfig,
+        counters: StorageCounters | None = None,
     ) -> None:
+        counters = counters or StorageCounters()
         self.directory = directory
         self._disk = disk
         self._background = background
@@ -69,6 +73,8 @@ class LogManager:
             background,
             config.write_ahead_log_bytes_max,
             self._recovery_point_writer,
+            counters=counters,
+            sync_file=TimedSync(clock, counters.wal_sync_seconds),
         )
         self.environment = LogEnvironment(
             self.files,
@@ -78,6 +84,8 @@ class LogManager:
             config.producer_id_expiration_ms,
             self._write_log_starts,
             self._atomic.truncating,
+            counters,
+            TimedSync(clock, counters.segment_sync_seconds),
         )
         self._checkpoint_due_ms = 0
         self._expiry_due_ms = 0
@@ -153,7 +161,6 @@ class LogManager:
             spec.config,
             spec.leader_epoch,
             decompressed_bytes_max=self._config.decompressed_bytes_max,
-            producer_expiration_ms=self._config.producer_id_expiration_ms,
         )
 
     def _create_on_disk(self, spec: LogSpec) -> SegmentedLog:
@@ -248,20 +255,28 @@ class LogManager:
         """Call back when the append with this number is safe; at once if it is already."""
         self._atomic.wal.when_synced(commit_number, callback)
 
+    @property
+    def write_ahead_log_bytes(self) -> int:
+        """Size of its files, which are kept and written over."""
+        return self._atomic.wal.size_bytes
+
     # --- housekeeping -----------------------------------------------------------------------------
 
-    def run_housekeeping(self) -> None:
-        """Called every few seconds: flush what is due, expire producers, write checkpoints."""
+    def run_housekeeping(self, config: BrokerConfig | None = None) -> None:
+        """Called every few seconds: flush what is due, expire producers, write checkpoints.
+
+        ``config`` is the broker's configuration as it is now."""
+        config = config or self._config
         now_ms = self._now_ms()
         for log in self._segmented_logs():
             if log.is_flush_due(now_ms):
                 self._background.submit(*log.sync_job())
         if now_ms >= self._expiry_due_ms:
-            self._expiry_due_ms = now_ms + self._config.producer_id_expiration_check_interval_ms
+            self._expiry_due_ms = now_ms + config.producer_id_expiration_check_interval_ms
             for any_log in self._logs.values():
-                any_log.expire_producers(now_ms)
+                any_log.expire_producers(now_ms, config.producer_id_expiration_ms)
         if now_ms >= self._checkpoint_due_ms:
-            self._checkpoint_due_ms = now_ms + self._config.log_flush_offset_checkpoint_interval_ms
+            self._checkpoint_due_ms = now_ms + config.log_flush_offset_checkpoint_interval_ms
             self._background.submit(self._recovery_point_writer(), _raise_if_failed)
 
     def _recovery_point_writer(self) -> Callable[[], None]:

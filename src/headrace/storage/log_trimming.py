@@ -56,6 +56,7 @@ def remove_first_segments(log: SegmentedLog, count: int) -> int:
     if first_base > log.log_start_offset:
         raise_log_start(log, first_base)
     discard_segments(log, gone)
+    log.environment.counters.segments_deleted += len(gone)
     return freed_bytes
 
 
@@ -98,6 +99,7 @@ def truncate_to(log: SegmentedLog, offset: int) -> None:
         return
     log.load_active()
     log.environment.truncating(log, offset)
+    log.truncation_count += 1
     kept = [segment for segment in log.segments if segment.base_offset < offset]
     gone = [segment for segment in log.segments if segment.base_offset >= offset]
     log.segments = kept

@@ -49,7 +49,6 @@ class MemoryLog:
         leader_epoch: int,
         *,
         decompressed_bytes_max: int,
-        producer_expiration_ms: int,
     ) -> None:
         self.partition = partition
         self.topic_id = topic_id
@@ -64,7 +63,6 @@ class MemoryLog:
         self.epochs = LeaderEpochs(None, "")
         self.producer_states = ProducerStates()
         self._decompressed_bytes_max = decompressed_bytes_max
-        self._producer_expiration_ms = producer_expiration_ms
         self._offsets: list[int] = []
         self._batches: list[bytes] = []
         self._max_timestamps: list[int] = []
@@ -232,8 +230,8 @@ class MemoryLog:
     def producers(self) -> list[ProducerView]:
         return self.producer_states.views()
 
-    def expire_producers(self, now_ms: int) -> int:
-        return self.producer_states.expire(now_ms, self._producer_expiration_ms)
+    def expire_producers(self, now_ms: int, expiration_ms: int) -> int:
+        return self.producer_states.expire(now_ms, expiration_ms)
 
     # --- shortening -------------------------------------------------------------------------------
 

@@ -26,7 +26,10 @@ from headrace.storage.time_index import TimeIndex
 from headrace.storage.transaction_index import TransactionIndex
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.config.topic import TopicConfig
+    from headrace.environment.ports import DiskFile
     from headrace.storage.open_files import FileHandle, OpenFiles
 
 RECENT_BATCHES_MIN = 128
@@ -376,13 +379,13 @@ class Segment:
                 self.max_timestamp_ms = header[8]
                 self.max_timestamp_offset = header[0] + header[6]
 
-    def sync(self) -> None:
+    def sync(self, sync_file: Callable[[DiskFile], None]) -> None:
         """All bytes of the segment and its indexes reach the medium."""
         if self.size_bytes:
-            self.handle.open().sync()
+            sync_file(self.handle.open())
         for index in (self._offset_index, self._time_index, self._transaction_index):
             if index is not None:
-                index.sync()
+                index.sync(sync_file)
 
     def handles(self) -> list[FileHandle]:
         """Those of the files that were in use so far."""

@@ -121,11 +121,15 @@ def rewind_indexes(segment: Segment, offset: int) -> tuple[int, int]:
     """Make the indexes forget ``offset`` and all after it; (offset, position) to go on with."""
     file_bytes = segment.files.disk.size(segment.path)
     position = segment.offset_index.position_before(offset)
+    end_offset = segment.base_offset if position == 0 else -1
     for place, header in walk_headers(segment.handle.open(), position, file_bytes):
         if header[0] + header[6] >= offset:
-            offset, position = min(offset, header[0]), place
+            position, end_offset = place, min(offset, header[0])
             break
-        position = place + header[1] + LENGTH_OVERHEAD
+        position, end_offset = place + header[1] + LENGTH_OVERHEAD, header[0] + header[6] + 1
+    if end_offset < 0:
+        raise DamagedLog(f"{segment.path}: no whole batch at byte {position}")
+    offset = end_offset
     segment.offset_index.truncate_to(offset)
     segment.time_index.truncate_to(offset)
     segment.transaction_index.truncate_to(offset)

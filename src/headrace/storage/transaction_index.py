@@ -10,6 +10,9 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from headrace.environment.ports import DiskFile
     from headrace.storage.open_files import FileHandle
 
 ENTRY = struct.Struct(">hqqqq")
@@ -64,9 +67,9 @@ class TransactionIndex:
             self.handle.open().truncate(len(kept) * ENTRY.size)
             self._entries = kept
 
-    def sync(self) -> None:
+    def sync(self, sync_file: Callable[[DiskFile], None]) -> None:
         if self._entries:
-            self.handle.open().sync()
+            sync_file(self.handle.open())
 
     def fault(self, next_offset: int) -> str | None:
         """Why this cannot be a transaction index of a segment that ends there, or None."""
@@ -82,3 +85,21 @@ class TransactionIndex:
             if stable < 0:
                 return f"impossible last stable offset {stable}"
         return None
+
+
+def aborted_between(
+    indexes: Iterable[TransactionIndex], offset: int, end_offset: int
+) -> list[tuple[int, int]]:
+    """(producer, first offset) of aborted transactions that touch ``[offset, end_offset)``."""
+    found: list[tuple[int, int]] = []
+    for index in indexes:
+        for entry in index.entries:
+            if entry.last_offset >= offset and entry.first_offset < end_offset:
+                found.append((entry.producer_id, entry.first_offset))
+            if entry.last_stable_offset >= end_offset:
+                return sorted(found, key=_first_offset_of)
+    return sorted(found, key=_first_offset_of)
+
+
+def _first_offset_of(pair: tuple[int, int]) -> tuple[int, int]:
+    return pair[1], pair[0]

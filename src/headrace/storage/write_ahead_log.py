@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crc32c import crc32c
 
+from headrace.metrics.registry import StorageCounters
 from headrace.model.errors import DiskFull, HeadraceError, StorageFailure
 from headrace.model.topic import TopicPartition
 
@@ -66,14 +67,20 @@ class WriteAheadLog:
         size_bytes_max: int,
         release: Callable[[int, int], None],
         release_now: Callable[[int], None],
+        *,
+        counters: StorageCounters | None = None,
+        sync_file: Callable[[DiskFile], None] | None = None,
     ) -> None:
         """``release(n, generation)`` starts flushing the segments that file ``n`` covers and
-        answers by ``released``; ``release_now(n)`` does it before it returns."""
+        answers by ``released``; ``release_now(n)`` does it before it returns. ``sync_file`` may be
+        called in a thread."""
         self._directory = directory
         self._paths = [f"{directory}/{name}" for name in FILE_NAMES]
         self._disk = disk
         self._background = background
         self._file_bytes = max(size_bytes_max // 2, 2 * FRAMES_FROM)
+        self._counters = counters or StorageCounters()
+        self._sync_file = sync_file or _sync_file
         self._release = release
         self._release_now = release_now
         self._files: list[DiskFile | None] = [None, None]
@@ -122,6 +129,8 @@ class WriteAheadLog:
         self._last_position = self._position
         self._position += _FRAME_HEAD.size + payload_bytes
         self.commit_number = number
+        self._counters.wal_frames += 1
+        self._counters.wal_bytes += _FRAME_HEAD.size + payload_bytes
         if file not in self._dirty:
             self._dirty.append(file)
         return number
@@ -214,7 +223,7 @@ class WriteAheadLog:
 
         def sync() -> None:
             for file in files:
-                file.sync()
+                self._sync_file(file)
 
         self._background.submit(sync, lambda error: self._sync_done(number, error))
 
@@ -237,7 +246,7 @@ class WriteAheadLog:
     def sync_now(self) -> None:
         """For the stop: everything written is on the medium when this returns."""
         for file in self._dirty:
-            file.sync()
+            self._sync_file(file)
         self._dirty = []
         self.synced_number = self.commit_number
         self.on_synced(self.synced_number)
@@ -268,6 +277,10 @@ class WriteAheadLog:
         for path in self._paths:
             if self._disk.exists(path):
                 self._disk.remove(path)
+
+
+def _sync_file(file: DiskFile) -> None:
+    file.sync()
 
 
 def _frame_buffers(entries: Sequence[FrameEntry]) -> list[Buffer]:

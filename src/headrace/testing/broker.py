@@ -43,11 +43,15 @@ class Broker:
 
     ``settings`` are broker settings by Kafka's names, for example ``{"num.partitions": "3"}``.
     With ``directory`` the data stays there after the end, so that a test can start a second broker
-    over it.
+    over it. With ``http`` there are metrics and health at ``http_url``.
     """
 
     def __init__(
-        self, settings: Mapping[str, str] | None = None, *, directory: str | None = None
+        self,
+        settings: Mapping[str, str] | None = None,
+        *,
+        directory: str | None = None,
+        http: bool = False,
     ) -> None:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         if directory is None:
@@ -59,7 +63,7 @@ class Broker:
                 **DEFAULT_SETTINGS,
                 **(settings or {}),
                 "data": directory,
-                "listen": "kafka://127.0.0.1:0",
+                "listen": "kafka://127.0.0.1:0" + (",http://127.0.0.1:0" if http else ""),
             }
         )
         self._ready = threading.Event()
@@ -115,6 +119,12 @@ class Broker:
     def bootstrap_servers(self) -> str:
         """What clients call ``bootstrap.servers``."""
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def http_url(self) -> str:
+        """Where ``/metrics`` and ``/health`` are."""
+        assert self._server is not None, "the broker is not running"
+        return f"http://127.0.0.1:{self._server.port_of('http')}"
 
     def create_topic(
         self, name: str, partitions: int = 1, config: Mapping[str, str] | None = None

@@ -20,6 +20,7 @@ from headrace.testing.simulated_clock import SimulatedClock
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from headrace.metrics.registry import StorageCounters
     from headrace.records.record import Record
     from headrace.storage.log_port import Log
     from headrace.storage.recovery_report import RecoveryReport
@@ -41,7 +42,9 @@ class LogBench:
         settings: Mapping[str, str] | None = None,
         specs: Mapping[TopicPartition, LogSpec] | None = None,
         write_ahead_log_bytes_max: int = WRITE_AHEAD_LOG_BYTES_MAX,
+        counters: StorageCounters | None = None,
     ) -> None:
+        self.counters = counters
         self.clock = SimulatedClock()
         self.background = SimulatedBackground(self.clock)
         self.disk = disk if disk is not None else FaultyDisk(clock=self.clock)
@@ -123,7 +126,9 @@ class LogBench:
 
     def start(self) -> RecoveryReport:
         self.background.forget()
-        self.manager = LogManager(DIRECTORY, self.disk, self.clock, self.background, self.config)
+        self.manager = LogManager(
+            DIRECTORY, self.disk, self.clock, self.background, self.config, self.counters
+        )
         self.report = self.manager.open(list(self.specs.values()))
         self.background.run_all()
         return self.report

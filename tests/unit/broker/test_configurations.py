@@ -138,3 +138,9 @@ def test_listeners_hear_of_changes(bench: MetadataBench) -> None:
     bench.configurations.alter(ORDERS, [put("retention.ms", "4")])
     bench.configurations.alter(ALL_BROKERS, [put("num.partitions", "4")])
     assert heard == [ORDERS, ALL_BROKERS]
+
+
+def test_settings_of_the_start_that_do_nothing_are_told() -> None:
+    bench = MetadataBench({"log.preallocate": "true", "num.partitions": "2"})
+    (sentence,) = bench.configurations.settings_without_effect()
+    assert sentence.startswith("log.preallocate is set, without effect: ")

@@ -12,12 +12,13 @@ from headrace.model.errors import (
     DiskFull,
     InvalidConfig,
     InvalidReplicationFactor,
+    PolicyViolation,
     TopicDeletionDisabled,
     TopicExists,
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from headrace.model.topic import NO_TOPIC_ID, TopicPartition
+from headrace.model.topic import CONSUMER_OFFSETS_TOPIC, NO_TOPIC_ID, TopicPartition
 from headrace.testing.faulty_disk import SimulatedCrash
 from headrace.testing.metadata_bench import DATA, MetadataBench
 
@@ -53,6 +54,15 @@ def test_topics_are_the_same_after_a_restart(bench: MetadataBench, clean: bool) 
     assert after is not None
     assert (after.id, len(after.partitions)) == (before.id, 4)
     assert (after.overrides, after.config) == (before.overrides, before.config)
+
+
+def test_internal_topic_does_not_grow(bench: MetadataBench) -> None:
+    bench.changes.ensure_internal_topic(CONSUMER_OFFSETS_TOPIC, 2, {})
+    with pytest.raises(PolicyViolation, match="__consumer_offsets"):
+        bench.changes.grow(CONSUMER_OFFSETS_TOPIC, 3)
+    topic = bench.topics.get(CONSUMER_OFFSETS_TOPIC)
+    assert topic is not None
+    assert len(topic.partitions) == 2
 
 
 def test_validation_alone_changes_nothing(bench: MetadataBench) -> None:

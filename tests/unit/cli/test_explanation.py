@@ -28,6 +28,11 @@ def test_broker_option_names_its_variable_and_when_it_takes_effect() -> None:
     assert "HEADRACE_OPEN_FILES_MAX=VALUE" in str(found["set_with"])
 
 
+def test_option_without_effect_says_why() -> None:
+    (found,) = explanations("offsets.commit.timeout.ms")
+    assert str(found["meaning"]).endswith("Without effect: a single broker waits for no replica.")
+
+
 def test_name_of_both_is_explained_twice() -> None:
     assert [each["scope"] for each in explanations("durability")] == ["topic", "broker"]
 

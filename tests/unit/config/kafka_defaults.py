@@ -57,7 +57,6 @@ BROKER: tuple[tuple[str, Kind, str | None], ...] = (
     ("group.consumer.max.heartbeat.interval.ms", Kind.INT, "15000"),
     ("group.consumer.max.session.timeout.ms", Kind.INT, "60000"),
     ("group.consumer.max.size", Kind.INT, INT),
-    ("group.consumer.migration.policy", Kind.STRING, "bidirectional"),
     ("group.consumer.min.heartbeat.interval.ms", Kind.INT, "5000"),
     ("group.consumer.min.session.timeout.ms", Kind.INT, "45000"),
     ("group.consumer.session.timeout.ms", Kind.INT, "45000"),

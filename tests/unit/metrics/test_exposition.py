@@ -14,7 +14,7 @@ from headrace.metrics.registry import GroupSample, LagSample, LogSample, Metrics
 def metrics() -> Metrics:
     metrics = Metrics()
     metrics.count_produced('odd "topic"\n', 100, 3)
-    metrics.count_fetched('odd "topic"\n', 60, 2)
+    metrics.count_fetched('odd "topic"\n', 60)
     metrics.api_names[0] = "Produce"
     metrics.observe_request(0, 0.003)
     metrics.observe_request(99, 20.0)
@@ -40,7 +40,8 @@ def test_numbers_appear_under_their_names_and_labels(metrics: Metrics) -> None:
     found = samples(metrics)
     topic = (("topic", 'odd "topic"\n'),)
     assert found["headrace_topic_bytes_in_total", topic] == 100
-    assert found["headrace_topic_records_out_total", topic] == 2
+    assert found["headrace_topic_records_in_total", topic] == 3
+    assert found["headrace_topic_bytes_out_total", topic] == 60
     assert found["headrace_connections_open", ()] == 3
     assert found["headrace_parked_fetches", ()] == 12
     assert found["headrace_log_end_offset", (("partition", "0"), ("topic", "a"))] == 7

@@ -140,3 +140,21 @@ def test_coordinator_is_checked_for_framing_alone(bench):
         bench.manager.append([(log, batch[:-1])], origin=Origin.COORDINATOR)
     with pytest.raises(CorruptRecord):
         bench.manager.append([(log, bytearray(10))], origin=Origin.COORDINATOR)
+
+
+@pytest.mark.parametrize(
+    ("codec", "thorough", "fast"),
+    [("gzip", "9", "1"), ("zstd", "22", "-5"), ("lz4", "17", "9")],
+)
+def test_topics_compression_has_the_topics_level(bench, codec, thorough, fast):
+    # Text that is worth searching: repetitions far apart, and none next to each other.
+    values = [b"%d %d" % (number * 7919 % 1009, number * 104729 % 997) for number in range(4_000)]
+    sizes = []
+    for level in (thorough, fast):
+        overrides = {"compression_type": codec, f"compression_{codec}_level": level}
+        log = bench.create(topic=f"{codec}{level}", **overrides)
+        bench.append(log, values)
+        stored = next(log.records_from())
+        assert [record.value for record in decode_records(stored)] == values
+        sizes.append(len(stored))
+    assert sizes[0] < sizes[1]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from headrace.config.broker import BrokerConfig
+from headrace.metrics.registry import StorageCounters
 from headrace.records.build import build_batch
 from headrace.storage.chores import Chores
+from headrace.storage.compaction_filter import KEY_BYTES
 from headrace.testing.log_bench import LogBench, read_records
 
 HOUR_SECONDS = 3600
@@ -81,3 +84,46 @@ def test_nothing_is_deleted_right_after_the_start(bench):
     assert len(read_records(log)) == 1
     run_for(bench, chores, 10, step=5)
     assert read_records(log) == []
+
+
+def test_memory_for_keys_bounds_one_round_of_compaction(bench):
+    bench = LogBench(settings={"log.cleaner.dedupe.buffer.size": str(2**20)})
+    log = bench.create(
+        cleanup_policy="compact", segment_ms="60000", min_cleanable_dirty_ratio="0.01"
+    )
+    keys_max = 2**20 // KEY_BYTES
+    for turn in range(2):
+        for start in range(0, 2 * keys_max, 1_000):
+            pairs = [(b"%d" % n, b"%d" % turn) for n in range(start, start + 1_000)]
+            batch = build_batch(pairs, timestamp_ms=bench.clock.now_ms())
+            bench.manager.append([(log, batch)])
+        bench.background.advance(120)
+    bench.append(log, [b"x"])
+    chores = chores_of(bench)
+    run_for(bench, chores, 15, step=15)
+    after_one_round = len(read_records(log))
+    run_for(bench, chores, HOUR_SECONDS)
+    assert 2 * keys_max < len(read_records(log)) < after_one_round
+
+
+def test_rolled_deleted_and_compacted_are_counted():
+    counters = StorageCounters()
+    bench = LogBench(counters=counters)
+    log = bench.create(retention_ms="3600000", segment_bytes="1048576")
+    for _ in range(3):
+        bench.append(log, [b"x" * 600_000])
+    assert counters.segments_rolled == 2
+    assert counters.segment_sync_seconds.count > 0
+    run_for(bench, chores_of(bench), 2 * HOUR_SECONDS)
+    assert (counters.segments_rolled, counters.segments_deleted) == (3, 3)
+    assert counters.bytes_compacted == 0
+
+
+def test_producers_expire_by_what_is_set_now(bench):
+    log = bench.create()
+    bench.append(log, [b"x"], producer_id=7, producer_epoch=0, base_sequence=0)
+    settings = {"producer.id.expiration.ms": "1000"}
+    config = BrokerConfig.resolve({}, dynamic=settings)
+    chores = Chores(bench.manager, bench.clock, lambda: config)
+    run_for(bench, chores, 1200, step=600)
+    assert list(log.producers()) == []

@@ -6,11 +6,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.frontends.kafka.context import Pending
+from headrace.model.errors import UnsupportedVersion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from headrace.broker.groups import Groups
+    from headrace.frontends.kafka.context import RequestContext
+
+
+def raise_if_not_served(context: RequestContext) -> None:
+    """The operator may leave the consumer protocol (KIP-848) out."""
+    if "consumer" not in context.broker.config.group_coordinator_rebalance_protocols:
+        raise UnsupportedVersion("group.coordinator.rebalance.protocols leaves consumer out")
 
 
 def ask(groups: Groups, group_id: str, command: Any, render: Callable[[Any], Any]) -> Pending:

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import logging
 import os
+import select
+import socket
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.codecs.kafka.messages import API_NAMES
@@ -23,6 +25,7 @@ log = logging.getLogger(__name__)
 RECEIVE_BUFFER_BYTES = 256 * 1024
 SWEEP_SECONDS = 5.0
 CLOSE_SECONDS_MAX = 2.0
+PEER_CLOSED = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
 class AdvertisedAddress(NamedTuple):
@@ -72,9 +75,21 @@ class KafkaListener:
                 f"cannot listen on {self.host}:{self.port}: {reason}; "
                 f"stop the other process or choose another port with --listen"
             ) from error
+        for listening in self._server.sockets:
+            self._set_buffer_sizes(listening)
         self.port = self._server.sockets[0].getsockname()[1]
         self.advertised = AdvertisedAddress(*self.address.advertised(self.port))
         self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+
+    def _set_buffer_sizes(self, listening: socket.socket) -> None:
+        """Connections inherit what the listening socket has."""
+        config = self.broker.config
+        if config.socket_send_buffer_bytes >= 0:
+            size = config.socket_send_buffer_bytes
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
+        if config.socket_receive_buffer_bytes >= 0:
+            size = config.socket_receive_buffer_bytes
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
 
     def admit(self, session: Session) -> str | None:
         """Count a new connection; the reason if it must be refused."""
@@ -112,13 +127,16 @@ class KafkaListener:
             self._emptied.set()
 
     def _sweep(self) -> None:
-        """Cut off peers that are idle too long or do not read their answers."""
+        """Cut off peers that are idle too long or do not read their answers, and let go of those
+        who left while nothing was read from them."""
         now = self._loop.time()
         idle_max = self.broker.config.connections_max_idle_ms / 1000
         stalled_max = self.broker.config.connection_stalled_timeout_ms / 1000
         for session in list(self.sessions):
             outbox = session.outbox
-            if outbox.buffered_bytes and now - outbox.stalled_since > stalled_max:
+            if session.is_paused and _has_left(outbox.socket_descriptor):
+                session.abort()
+            elif outbox.buffered_bytes and now - outbox.stalled_since > stalled_max:
                 session.cut_off("stalled", f"took no byte of its answer for {stalled_max:.0f} s")
             elif session.is_trickling(now, stalled_max):
                 session.cut_off("stalled", f"a request was not complete after {stalled_max:.0f} s")
@@ -142,3 +160,10 @@ class KafkaListener:
             session.abort()
         if self._server is not None:
             await self._server.wait_closed()
+
+
+def _has_left(descriptor: int) -> bool:
+    """Whether the peer has closed its side: the loop cannot see it while reading is paused."""
+    poller = select.poll()
+    poller.register(descriptor, PEER_CLOSED)
+    return bool(poller.poll(0))

@@ -25,6 +25,8 @@ from headrace.frontends.kafka.routes import Route, route_of
 from headrace.model.errors import HeadraceError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from headrace.frontends.kafka.listener import AdvertisedAddress, KafkaListener
 
 log = logging.getLogger(__name__)
@@ -36,14 +38,26 @@ FRAME_BYTES_PER_SECOND_MIN = 64 * 1024
 """A peer that sends a request slower than this is cut off, once its patience is used up."""
 
 OTHER_FRAME_BYTES_MAX = 8 * 1024 * 1024
-"""Only Produce carries records; anything else this large is many tiny things, each an object
-here."""
+"""Only Produce carries records; anything else this large is a multitude of tiny objects."""
 
 PRODUCE_KEY = 0
 API_VERSIONS_KEY = 18
-_FRAME_SIZE = struct.Struct(">i")
-_REQUEST_HEADER = struct.Struct(">hhih")
-_HEADER_BYTES_MIN = _REQUEST_HEADER.size
+_START = struct.Struct(">ihhih")
+"""Frame size, API key, version, correlation id, length of the client id."""
+_unpack_start = _START.unpack_from
+_unpack_size = struct.Struct(">i").unpack_from
+_FRAME_BYTES_MIN = _START.size
+_HEADER_BYTES_MIN = _FRAME_BYTES_MIN - 4
+_CLIENT_AT = 8
+
+_Known = tuple[
+    Route,
+    "Callable[[Any, int], tuple[Any, int]]",
+    "Callable[[Any, Any], Any]",
+    RequestContext,
+    "Callable[[float], None]",
+]
+"""What each request of a kind needs again: route, its decoder and handler, context, histogram."""
 
 
 class _Slot:
@@ -77,19 +91,19 @@ class Session(asyncio.BufferedProtocol):
         self.closed = False
         config = listener.broker.config
         self._frame_bytes_max = config.socket_request_max_bytes
+        self._other_bytes_max = min(OTHER_FRAME_BYTES_MAX, self._frame_bytes_max)
         self._in_flight_max = config.connection_requests_max
         self._outbox_bytes_max = config.connection_buffered_bytes_max
-        self._own: bytearray | None = (
-            None  # bytes that are no whole frame yet, or wait while paused
-        )
+        # Bytes that are no whole frame yet, or that wait while reading is paused.
+        self._own: bytearray | None = None
         self._filled = 0
         self._frame_begun = 0.0
         self._outgoing: list[Any] = []
         self._slots: deque[_Slot] = deque()
         self._parsing = False
         self._paused = False
-        self._contexts: dict[int, RequestContext] = {}
-        self._client_raw: bytes | None = None
+        self._known: dict[int, _Known] = {}
+        self._client_header: bytes | None = None
         self._client_id: str | None = None
         self.fetch_sessions = listener.fetch_sessions
 
@@ -138,7 +152,7 @@ class Session(asyncio.BufferedProtocol):
             if slot.chunks:
                 release_files(slot.chunks)
         self._slots.clear()
-        self._contexts.clear()
+        self._known.clear()
         self._listener.forget(self)
 
     # --- frames ---------------------------------------------------------------------------------
@@ -148,7 +162,7 @@ class Session(asyncio.BufferedProtocol):
         assert self._own is not None
         size = FRAME_FIRST_BYTES
         if self._filled >= 4:
-            frame_end = 4 + _FRAME_SIZE.unpack_from(self._own)[0]
+            frame_end = 4 + _unpack_size(self._own)[0]
             size = min(frame_end, max(2 * self._filled, FRAME_FIRST_BYTES))
         # A new buffer, not a larger one: somebody may still look at a slice of the old one.
         grown = bytearray(max(size, self._filled + 1))
@@ -174,58 +188,62 @@ class Session(asyncio.BufferedProtocol):
         position = 0
         self._parsing = True
         try:
-            while end - position >= 4:
-                size = _FRAME_SIZE.unpack_from(view, position)[0]
-                if not _HEADER_BYTES_MIN <= size <= self._frame_bytes_max:
-                    self.cut_off(
-                        "too-large", f"frame of {size} bytes (limit {self._frame_bytes_max})"
-                    )
-                    return end
+            while end - position >= _FRAME_BYTES_MIN:
+                size, api_key, version, correlation_id, client_length = _unpack_start(
+                    view, position
+                )
                 frame_end = position + 4 + size
-                if frame_end > end:
+                limit = self._frame_bytes_max if api_key == PRODUCE_KEY else self._other_bytes_max
+                if frame_end > end or not _HEADER_BYTES_MIN <= size <= limit:
                     break
-                self._request(view[position + 4 : frame_end])
+                frame = view[position + 4 : frame_end]
+                self._request(frame, api_key, version, correlation_id, client_length)
                 position = frame_end
                 if self.closed:
                     return end
-                if self._has_no_room():
+                if (self._slots or self.outbox.buffered_bytes) and self._has_no_room():
                     self._pause()
                     break
         finally:
             self._parsing = False
             self._flush()
+        if not self._paused and end - position >= 4:
+            self._cut_off_if_illegal(view[position:end])
         return position
+
+    def _cut_off_if_illegal(self, begun: memoryview) -> None:
+        """Look at a frame that has only begun: a size that cannot be right is not waited for."""
+        size, limit = _unpack_size(begun)[0], self._frame_bytes_max
+        if len(begun) >= _FRAME_BYTES_MIN and _unpack_start(begun)[1] != PRODUCE_KEY:
+            limit = self._other_bytes_max
+        if not _HEADER_BYTES_MIN <= size <= limit:
+            self.cut_off("too-large", f"frame of {size} bytes (limit {limit})")
 
     # --- requests -------------------------------------------------------------------------------
 
-    def _request(self, frame: memoryview) -> None:
+    def _request(
+        self, frame: memoryview, api_key: int, version: int, correlation_id: int, client_length: int
+    ) -> None:
         started = perf_counter()
-        api_key, version, correlation_id, client_length = _REQUEST_HEADER.unpack_from(frame)
-        route = route_of(api_key, version)
-        if route is None:
-            self._refuse(api_key, version, correlation_id)
-            return
-        if api_key != PRODUCE_KEY and len(frame) > OTHER_FRAME_BYTES_MAX:
-            limit = f"limit {OTHER_FRAME_BYTES_MAX}"
-            self.cut_off("too-large", f"{route.name} of {len(frame)} bytes ({limit})")
-            return
         position = _HEADER_BYTES_MIN + client_length if client_length > 0 else _HEADER_BYTES_MIN
+        known = self._known.get(api_key << 16 | version)
+        if known is None or frame[_CLIENT_AT:position].tobytes() != self._client_header:
+            known = self._introduce(frame, api_key, version, correlation_id, client_length)
+            if known is None:
+                return
+        route, decode, handle, context, observe = known
         try:
-            raw_client = bytes(frame[_HEADER_BYTES_MIN:position])
-            if raw_client != self._client_raw:
-                self._set_client(raw_client, client_length)
             if route.header_is_flexible:
                 tag_count = frame[position]
                 position += 1
                 if tag_count:
                     position = skip_tagged_fields(frame, position, tag_count)
-            request, _ = route.decode(frame, position)
-        except (MalformedMessage, IndexError, UnicodeDecodeError) as error:
+            request, _ = decode(frame, position)
+        except (MalformedMessage, IndexError) as error:
             self.cut_off("malformed", f"cannot read {route.name} v{version}: {error}")
             return
-        context = self._contexts.get(api_key << 16 | version) or self._context(route)
         try:
-            response = route.handle(request, context)
+            response = handle(request, context)
         except Exception as error:
             self._fail(route, error)
             return
@@ -235,23 +253,41 @@ class Session(asyncio.BufferedProtocol):
             response.attach(lambda answer: self._deliver(slot, answer))
             return
         if response is not None:
-            if self._slots:
-                slot = _Slot(route, correlation_id, None)
-                slot.chunks = _encode(route, correlation_id, response)
-                self._slots.append(slot)
-            else:
-                self._outgoing += _encode(route, correlation_id, response)
-        self._metrics.observe_request(api_key, perf_counter() - started)
+            self._answer(route, correlation_id, response)
+        observe(perf_counter() - started)
 
-    def _set_client(self, raw: bytes, length: int) -> None:
-        self._client_raw = raw
-        self._client_id = None if length < 0 else raw.decode()
-        self._contexts.clear()
+    def _answer(self, route: Route, correlation_id: int, response: Any) -> None:
+        """Send at once, or behind the answers that are still owed."""
+        if self._slots:
+            slot = _Slot(route, correlation_id, None)
+            slot.chunks = _encode(route, correlation_id, response)
+            self._slots.append(slot)
+        else:
+            self._outgoing += _encode(route, correlation_id, response)
 
-    def _context(self, route: Route) -> RequestContext:
-        context = RequestContext(self, self._broker, route.api_key, route.version, self._client_id)
-        self._contexts[route.api_key << 16 | route.version] = context
-        return context
+    def _introduce(
+        self, frame: memoryview, api_key: int, version: int, correlation_id: int, client_length: int
+    ) -> _Known | None:
+        """First request of its kind, or of another client id: find out who is to answer it."""
+        route = route_of(api_key, version)
+        if route is None:
+            self._refuse(api_key, version, correlation_id)
+            return None
+        client_end = _HEADER_BYTES_MIN + max(client_length, 0)
+        client_header = frame[_CLIENT_AT:client_end].tobytes()
+        if client_header != self._client_header:
+            try:
+                client_id = client_header[2:].decode() if client_length >= 0 else None
+            except UnicodeDecodeError as error:
+                self.cut_off("malformed", f"the client id is no text: {error}")
+                return None
+            self._client_header, self._client_id = client_header, client_id
+            self._known.clear()
+        context = RequestContext(self, self._broker, api_key, version, self._client_id)
+        observe = self._metrics.request_histogram(api_key).observe
+        known = (route, route.decode, route.handle, context, observe)
+        self._known[api_key << 16 | version] = known
+        return known
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
         """Unknown key or version: the connection ends, except that ApiVersions names what we
@@ -261,8 +297,7 @@ class Session(asyncio.BufferedProtocol):
             return
         route = route_of(API_VERSIONS_KEY, 0)
         assert route is not None
-        answer = unsupported_version()
-        self._outgoing += _encode(route, correlation_id, answer)
+        self._answer(route, correlation_id, unsupported_version())
 
     def _fail(self, route: Route, error: Exception) -> None:
         """A handler raised: it has no answer, so the peer must not wait for one."""
@@ -298,6 +333,11 @@ class Session(asyncio.BufferedProtocol):
     def has_pending(self) -> bool:
         """Whether an answer is owed."""
         return bool(self._slots)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing is read from the peer, because it has enough answers to wait for."""
+        return self._paused
 
     def is_trickling(self, now: float, patience_seconds: float) -> bool:
         """Whether a request has begun and comes too slowly to be waited for."""

@@ -16,8 +16,8 @@ from headrace.codecs.kafka.generated.consumer_group_heartbeat import (
 )
 from headrace.coordination.groups.consumer_commands import ConsumerHeartbeat
 from headrace.frontends.kafka.errors import NONE, error_code, error_message
-from headrace.frontends.kafka.group_answers import ask
-from headrace.model.errors import HeadraceError
+from headrace.frontends.kafka.group_answers import ask, raise_if_not_served
+from headrace.model.errors import HeadraceError, InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,15 @@ VERSIONS = (0, 1)
 CLIENT_MADE_MEMBER_ID_FROM = 1
 
 
-def handle(request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> Pending:
+def handle(
+    request: ConsumerGroupHeartbeatRequest, context: RequestContext
+) -> ConsumerGroupHeartbeatResponse | Pending:
+    try:
+        raise_if_not_served(context)
+        if not request.group_id:
+            raise InvalidRequest("the group id must not be empty")
+    except HeadraceError as error:
+        return _render(error)
     names = request.subscribed_topic_names
     command = ConsumerHeartbeat(
         group_id=request.group_id,

@@ -18,7 +18,7 @@ from headrace.codecs.kafka.generated.consumer_group_describe import (
 from headrace.coordination.groups.consumer_commands import DescribeConsumerGroup
 from headrace.frontends.kafka.authorized_operations import group_operations
 from headrace.frontends.kafka.errors import NONE, error_code, error_message
-from headrace.frontends.kafka.group_answers import ask_each
+from headrace.frontends.kafka.group_answers import ask_each, raise_if_not_served
 from headrace.model.errors import HeadraceError
 
 if TYPE_CHECKING:
@@ -41,7 +41,15 @@ CONSUMER_MEMBER = 1
 """The member speaks the consumer protocol (0: the classic one)."""
 
 
-def handle(request: ConsumerGroupDescribeRequest, context: RequestContext) -> Pending:
+def handle(
+    request: ConsumerGroupDescribeRequest, context: RequestContext
+) -> ConsumerGroupDescribeResponse | Pending:
+    try:
+        raise_if_not_served(context)
+    except HeadraceError as error:
+        return ConsumerGroupDescribeResponse(
+            groups=[_refused(group_id, error) for group_id in request.group_ids]
+        )
     operations = group_operations(is_asked=request.include_authorized_operations)
 
     def render(replies: Sequence[Any]) -> ConsumerGroupDescribeResponse:

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 API_KEY = 75
 VERSIONS = (0, 0)
 
-PARTITIONS_PER_ANSWER_MAX = 2_000
-"""Kafka's ``max.request.partition.size.limit``."""
-
 
 def handle(
     request: DescribeTopicPartitionsRequest, context: RequestContext
@@ -39,7 +36,8 @@ def handle(
     topics = context.broker.topics
     cursor = request.cursor
     names = {topic.name for topic in request.topics} or {topic.name for topic in topics}
-    left = min(request.response_partition_limit, PARTITIONS_PER_ANSWER_MAX)
+    limit = context.broker.config.max_request_partition_size_limit
+    left = min(request.response_partition_limit, limit)
     if left < 1 or (cursor is not None and cursor.partition_index < 0):
         return _refused(names)
     response = DescribeTopicPartitionsResponse(topics=(answers := []))

@@ -8,7 +8,7 @@ from headrace.codecs.kafka.generated.init_producer_id import InitProducerIdReque
 from headrace.frontends.kafka.handlers.api_22_init_producer_id import handle
 from headrace.testing.metadata_bench import MetadataBench
 
-COORDINATOR_LOADING, UNSUPPORTED_VERSION, INVALID_REQUEST = 14, 35, 42
+COORDINATOR_LOADING, UNSUPPORTED_VERSION, INVALID_REQUEST, INVALID_TIMEOUT = 14, 35, 42, 50
 
 
 def test_every_request_gets_a_new_id_with_epoch_zero() -> None:
@@ -24,6 +24,8 @@ def test_every_request_gets_a_new_id_with_epoch_zero() -> None:
     ("request_", "code"),
     [
         (InitProducerIdRequest("transactional", 1000), UNSUPPORTED_VERSION),
+        (InitProducerIdRequest("transactional", 0), INVALID_TIMEOUT),
+        (InitProducerIdRequest("transactional", 900_001), INVALID_TIMEOUT),
         (InitProducerIdRequest(""), INVALID_REQUEST),
         (InitProducerIdRequest(None, producer_id=4), INVALID_REQUEST),
         (InitProducerIdRequest(None, producer_epoch=4), INVALID_REQUEST),

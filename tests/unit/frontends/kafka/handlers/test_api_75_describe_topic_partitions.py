@@ -39,6 +39,14 @@ def told(answer: DescribeTopicPartitionsResponse) -> list[tuple[str | None, list
     ]
 
 
+def test_brokers_own_limit_counts_as_well() -> None:
+    bench = MetadataBench({"max.request.partition.size.limit": "2"})
+    bench.create("a", 3)
+    answer = describe(bench)
+    assert told(answer) == [("a", [0, 1])]
+    assert answer.next_cursor is not None
+
+
 def test_all_topics_come_in_order_of_their_names(bench: MetadataBench) -> None:
     answer = describe(bench)
     assert told(answer) == [("a", [0, 1]), ("b", [0, 1, 2]), ("c", [0])]
