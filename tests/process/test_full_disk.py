@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -102,11 +103,18 @@ def test_full_disk_and_room_again(durability: str, small_disk: Path, make_broker
         ballast.unlink()
         wait_until(lambda: orders.produce_one(client) == 0, "a file less", ROOM_SECONDS_MAX)
         orders.produce_until_full(client)
-        first_offset = delete_records(client, "orders", len(orders.values) - 20)
+        first_offset = len(orders.values) - 20
+        wait_until(
+            lambda: delete_records(client, "orders", first_offset) == 0,
+            "the new start is written down",
+            ROOM_SECONDS_MAX,
+        )
         wait_until(lambda: orders.produce_one(client) == 0, "records less", ROOM_SECONDS_MAX)
         orders.produce_until_full(client)
         orders.verify(client, first_offset)
-    assert broker.terminate() is not None
+    fill(small_disk)
+    assert broker.terminate() in (0, 1), "a stop that cannot write its checkpoints may say so"
+    (small_disk / "filling").unlink()
     broker.start()
     with connect(broker) as client:
         orders.verify(client, first_offset)
@@ -114,7 +122,14 @@ def test_full_disk_and_room_again(durability: str, small_disk: Path, make_broker
         delete_topic(client, "orders")
         wait_until(lambda: other.produce_one(client) == 0, "a topic less", ROOM_SECONDS_MAX)
         other.verify(client)
-    assert "Traceback" not in broker.log_tail()
+    assert "Traceback" not in broker.log_path.read_text()
+
+
+def fill(disk: Path) -> None:
+    """Take the last byte."""
+    with (disk / "filling").open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))
 
 
 def delete_records(client: RawClient, topic: str, offset: int) -> int:
@@ -123,9 +138,8 @@ def delete_records(client: RawClient, topic: str, offset: int) -> int:
         topics=[DeleteRecordsTopic(name=topic, partitions=[partition])], timeout_ms=10_000
     )
     answer = client.call(DELETE_RECORDS, 2, request).topics[0].partitions[0]
-    assert answer.error_code == 0
-    assert answer.low_watermark == offset
-    return offset
+    assert answer.error_code in (0, STORAGE_ERROR)
+    return answer.error_code
 
 
 def delete_topic(client: RawClient, topic: str) -> None:

@@ -66,7 +66,7 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
     if codec == Compression.SNAPPY:
         return _compress_snappy(data)
     if codec == Compression.LZ4:
-        return _compress_lz4(data, level)
+        return _compress_lz4(data) if level is None else _compress_lz4_at_level(data, level)
     if codec == Compression.ZSTD:
         chosen = ZSTD_LEVEL_DEFAULT if level is None else level
         return bytes(cramjam.zstd.compress(data, level=chosen))
@@ -176,12 +176,12 @@ def _decompress_snappy_block(block: memoryview, size_before: int, size_max: int)
 # --- lz4 and zstd -------------------------------------------------------------------------------
 
 
-def _compress_lz4(data: Buffer, level: int | None) -> bytes:
+def _compress_lz4(data: Buffer) -> bytes:
     output = bytearray(LZ4_FRAME_HEADER)
     with memoryview(data) as view:
         for start in range(0, len(view), LZ4_BLOCK_SIZE):
             raw = view[start : start + LZ4_BLOCK_SIZE]
-            block = _compress_lz4_block(raw, level)
+            block = bytes(cramjam.lz4.compress_block(raw, store_size=False))
             if len(block) < len(raw):
                 output += _LITTLE_UINT32.pack(len(block))
                 output += block
@@ -191,14 +191,11 @@ def _compress_lz4(data: Buffer, level: int | None) -> bytes:
     return bytes(output + LZ4_END_MARK)
 
 
-def _compress_lz4_block(raw: memoryview, level: int | None) -> bytes:
-    if level is None:
-        return bytes(cramjam.lz4.compress_block(raw, store_size=False))
-    return bytes(
-        cramjam.lz4.compress_block(
-            raw, mode="high_compression", compression=level, store_size=False
-        )
-    )
+def _compress_lz4_at_level(data: Buffer, level: int) -> bytes:
+    """Only the library's own framing knows levels: blocks of 64 KiB, each with a checksum."""
+    compressor = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+    compressor.compress(data)
+    return bytes(compressor.finish())
 
 
 def _decompress_growing(

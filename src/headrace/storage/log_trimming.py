@@ -22,17 +22,22 @@ def delete_records_before(log: SegmentedLog, offset: int) -> int:
             f" {log.high_watermark}"
         )
     if offset > log.log_start_offset:
-        raise_log_start(log, offset)
-        remove_first_segments(log, _count_below(log, offset))
+        try:
+            raise_log_start(log, offset)
+        finally:
+            # On a full disk the new start cannot be written down; this is what makes room for it.
+            remove_first_segments(log, _count_below(log, offset))
     return log.log_start_offset
 
 
 def raise_log_start(log: SegmentedLog, offset: int) -> None:
     """Never goes back: it is written down before anything is removed."""
     log.log_start_offset = offset
-    log.environment.log_start_moved()
-    log.epochs.truncate_from_start(offset)
-    log.notify()
+    try:
+        log.environment.log_start_moved()
+        log.epochs.truncate_from_start(offset)
+    finally:
+        log.notify()
 
 
 def _count_below(log: SegmentedLog, offset: int) -> int:
@@ -53,9 +58,12 @@ def remove_first_segments(log: SegmentedLog, count: int) -> int:
     freed_bytes = sum(segment.known_size() for segment in gone)
     log.snapshots.remove([segment.base_offset for segment in gone])
     first_base = log.segments[0].base_offset
-    if first_base > log.log_start_offset:
-        raise_log_start(log, first_base)
-    discard_segments(log, gone)
+    try:
+        if first_base > log.log_start_offset:
+            raise_log_start(log, first_base)
+    finally:
+        # Also on a full disk: the base of the first segment that is left says where the log starts.
+        discard_segments(log, gone)
     log.environment.counters.segments_deleted += len(gone)
     return freed_bytes
 
