@@ -35,7 +35,7 @@ check: $(STAMP) ## Format, lint, types, layers, unit and simulation tests: under
 	$(BIN)/ruff check src tests tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 tests/unit tests/contract tests/simulation
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/unit tests/contract tests/simulation
 
 format: $(STAMP) ## Rewrite the sources in the project's format
 	$(BIN)/ruff format src tests tools

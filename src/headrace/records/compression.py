@@ -194,7 +194,7 @@ def _compress_lz4(data: Buffer) -> bytes:
 def _compress_lz4_at_level(data: Buffer, level: int) -> bytes:
     """Only the library's own framing knows levels: blocks of 64 KiB, each with a checksum."""
     compressor = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
-    compressor.compress(data)
+    compressor.compress(bytes(data))
     return bytes(compressor.finish())
 
 

@@ -174,6 +174,9 @@ class Server:
                 outcome = self._undo.pop()()
                 if outcome is not None:
                     await outcome
+            except HeadraceError as error:
+                log.error("not a clean stop, the next start will check the logs: %s", error.message)
+                failure = failure or error
             except Exception as error:
                 log.exception("a part could not be stopped")
                 failure = failure or error

@@ -54,18 +54,13 @@ class Broker:
         http: bool = False,
     ) -> None:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        if directory is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="headrace-")
-            directory = self._temporary.name
-        self.directory = directory
-        self._settings = ServeSettings.resolve(
-            {
-                **DEFAULT_SETTINGS,
-                **(settings or {}),
-                "data": directory,
-                "listen": "kafka://127.0.0.1:0" + (",http://127.0.0.1:0" if http else ""),
-            }
-        )
+        self._given_directory = directory
+        self._options = {
+            **DEFAULT_SETTINGS,
+            **(settings or {}),
+            "listen": "kafka://127.0.0.1:0" + (",http://127.0.0.1:0" if http else ""),
+        }
+        self._settings = self._resolve(directory or ".")  # wrong ones are refused here already
         self._ready = threading.Event()
         self._failure: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -73,15 +68,23 @@ class Broker:
         self._server: Server | None = None
         self._thread: threading.Thread | None = None
 
+    def _resolve(self, directory: str) -> ServeSettings:
+        return ServeSettings.resolve({**self._options, "data": directory})
+
     def start(self) -> Broker:
         """Start, and return when clients can connect."""
+        directory = self._given_directory
+        if directory is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="headrace-")
+            directory = self._temporary.name
+        self._settings = self._resolve(directory)
+        self._ready.clear()
         self._thread = threading.Thread(target=self._run, name="headrace-broker", daemon=True)
         self._thread.start()
         if not self._ready.wait(START_SECONDS_MAX):
             raise InternalError(f"the broker was not ready after {START_SECONDS_MAX:.0f} s")
         if self._failure is not None:
-            self._thread.join(STOP_SECONDS_MAX)
-            raise self._failure
+            self.stop()
         return self
 
     def stop(self) -> None:
@@ -92,8 +95,9 @@ class Broker:
         if self._loop is not None and self._stop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._stop.set)
         thread.join(STOP_SECONDS_MAX)
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        temporary, self._temporary = self._temporary, None
+        if temporary is not None:
+            temporary.cleanup()
         if thread.is_alive():
             raise InternalError(f"the broker did not stop within {STOP_SECONDS_MAX:.0f} s")
         if self._failure is not None:
@@ -109,6 +113,11 @@ class Broker:
         traceback: TracebackType | None,
     ) -> None:
         self.stop()
+
+    @property
+    def directory(self) -> str:
+        """Where the data is, while it runs; afterwards it is there only if it was given."""
+        return self._settings.data_directory
 
     @property
     def port(self) -> int:
@@ -149,6 +158,7 @@ class Broker:
         return asyncio.run_coroutine_threadsafe(run(), loop).result(START_SECONDS_MAX)
 
     def _run(self) -> None:
+        self._failure = None
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(self._serve())

@@ -87,7 +87,8 @@ def test_process_option_works(name: str) -> None:
 def test_reason_is_part_of_what_clients_are_told() -> None:
     entries = [*describe_broker(BrokerConfig()), *describe_topic({}, BrokerConfig())]
     told = {entry.name: entry.documentation for entry in entries}
-    assert told["request.timeout.ms"].endswith("Without effect: a single broker waits for no other.")
+    reason = "Without effect: a single broker waits for no other."
+    assert told["request.timeout.ms"].endswith(reason)
     assert told["preallocate"].endswith("Without effect: segment files grow as they are written.")
     assert "Without effect" not in told["retention.ms"]
 

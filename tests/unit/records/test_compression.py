@@ -36,6 +36,16 @@ def test_data_round_trips_at_a_level(codec: Compression, level: int) -> None:
     assert decompress(codec, compress(codec, data, level), len(data)) == data
 
 
+def test_lz4_level_counts_and_others_read_it() -> None:
+    words = [os.urandom(5).hex().encode() for _ in range(300)]
+    data = b" ".join(words[number * number % 300] + words[number % 299] for number in range(20_000))
+    fast, thorough = (compress(Compression.LZ4, data, level) for level in (1, 12))
+    assert len(thorough) < len(fast)
+    frame = lz4.frame.get_frame_info(thorough)
+    assert (frame["block_linked"], frame["block_size"]) == (False, 65_536)
+    assert lz4.frame.decompress(thorough) == lz4.frame.decompress(fast) == data
+
+
 @given(st.sampled_from(CODECS), st.binary(max_size=5000), st.integers(1, 60))
 def test_any_data_round_trips(codec: Compression, data: bytes, times: int) -> None:
     data *= times

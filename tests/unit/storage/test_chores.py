@@ -98,7 +98,7 @@ def test_memory_for_keys_bounds_one_round_of_compaction(bench):
             batch = build_batch(pairs, timestamp_ms=bench.clock.now_ms())
             bench.manager.append([(log, batch)])
         bench.background.advance(120)
-    bench.append(log, [b"x"])
+    bench.manager.append([(log, build_batch([(b"x", b"")], timestamp_ms=bench.clock.now_ms()))])
     chores = chores_of(bench)
     run_for(bench, chores, 15, step=15)
     after_one_round = len(read_records(log))

@@ -44,7 +44,10 @@ class KafkaListener:
         self.host = address.host
         self.port = address.port
         self.advertised = AdvertisedAddress(*address.advertised(address.port))
-        broker.metrics.api_names.update({key: API_NAMES[key] for key in HANDLERS})
+        # As the protocol's documents spell it: ListOffsets.
+        broker.metrics.api_names.update(
+            {key: API_NAMES[key].title().replace("_", "") for key in HANDLERS}
+        )
         self.sessions: set[Session] = set()
         self.connections_by_host: dict[str, int] = {}
         self.fetch_sessions = FetchSessions(
