@@ -20,7 +20,7 @@ _SCOPES = {"topic": TOPIC_OPTIONS, "broker": BROKER_OPTIONS, "process": PROCESS_
 def summaries() -> list[Row]:
     """All options, one row each."""
     return [
-        {"name": name, "scope": scope, "default": option.default, "help": option.help}
+        {"name": name, "scope": scope, "default": option.default, "help": option.documentation}
         for scope, options in _SCOPES.items()
         for name, option in options.items()
         if not option.internal
@@ -48,10 +48,16 @@ def _explanation(scope: str, option: Option) -> Row:
         "accepts": option.expectation.removeprefix("expected "),
         "default": "not set" if option.default is None else option.default,
         "importance": option.importance.value,
-        "takes_effect": "at once" if option.dynamic or scope == "topic" else "after a restart",
+        "takes_effect": _when_it_takes_effect(scope, option),
         "inherits_from": [synonym.name for synonym in option.synonyms],
         "set_with": _how_to_set(scope, option),
     }
+
+
+def _when_it_takes_effect(scope: str, option: Option) -> str:
+    if option.no_effect:
+        return "never"
+    return "at once" if option.dynamic or scope == "topic" else "after a restart"
 
 
 def _how_to_set(scope: str, option: Option) -> str:

@@ -166,8 +166,7 @@ class Server:
         return [listener.url(door.port) for listener, door in self._listeners]
 
     async def stop(self) -> None:
-        """Undo what was started, last first. One part's failure does not keep the others from
-        stopping."""
+        """Undo what was started, last first; a part that fails does not keep the others."""
         failure: Exception | None = None
         while self._undo:
             try:
@@ -185,8 +184,7 @@ class Server:
 
 
 async def _settle(background: LoopBackground) -> None:
-    """Let work in threads come to its end, callbacks included, before what it works on is
-    closed."""
+    """Let work in threads come to its end before what it works on is closed."""
     deadline = perf_counter() + SETTLE_SECONDS_MAX
     while background.pending and perf_counter() < deadline:  # noqa: ASYNC110 (it counts, no event)
         await asyncio.sleep(0.001)

@@ -147,7 +147,7 @@ class ProducerStates:
     def check(self, header: RawHeader) -> KnownBatch | None:
         """Raise if the batch must not be appended; the earlier one if it is a duplicate.
 
-        Notes, rules 17 to 19: next sequence, wrap-around, epochs, the last five batches.
+        Kafka's rules: next sequence, wrap-around, epochs, the last five batches.
         """
         producer = self._producers.get(header[9])
         if (

@@ -31,6 +31,7 @@ def test_broker_option_names_its_variable_and_when_it_takes_effect() -> None:
 def test_option_without_effect_says_why() -> None:
     (found,) = explanations("offsets.commit.timeout.ms")
     assert str(found["meaning"]).endswith("Without effect: a single broker waits for no replica.")
+    assert found["takes_effect"] == "never"
 
 
 def test_name_of_both_is_explained_twice() -> None:

@@ -111,7 +111,9 @@ def test_run_turns_an_error_into_one_line_and_a_status(
 ):
     path = tmp_path / "data"
     path.write_bytes(b"a file")
-    assert run(settings(path)) == EXIT_FAILED
+    announced: list[list[str]] = []
+    assert run(settings(path), announced.append) == EXIT_FAILED
+    assert announced == []
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.startswith("headrace: cannot write to the data directory")

@@ -127,3 +127,37 @@ def test_producers_expire_by_what_is_set_now(bench):
     chores = Chores(bench.manager, bench.clock, lambda: config)
     run_for(bench, chores, 1200, step=600)
     assert list(log.producers()) == []
+
+
+def test_damaged_log_is_told_once_and_counted_until_it_is_deleted(bench, caplog):
+    log = bench.create(
+        cleanup_policy="compact", segment_ms="60000", min_cleanable_dirty_ratio="0.01"
+    )
+    for number in range(6):
+        batch = build_batch([(b"k", b"%d" % number)], timestamp_ms=bench.clock.now_ms())
+        bench.manager.append([(log, batch)])
+        bench.background.advance(120)
+    bench.disk.rot(log.segments[1].path, 65)
+    chores = chores_of(bench)
+    run_for(bench, chores, HOUR_SECONDS)
+    assert chores.uncleanable_count == 1
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
+        "t-0 is damaged and not compacted"
+    ]
+    chores.forget(log.partition)
+    assert chores.uncleanable_count == 0
+
+
+def test_bytes_that_compaction_reads_are_counted():
+    counters = StorageCounters()
+    bench = LogBench(counters=counters)
+    log = bench.create(
+        cleanup_policy="compact", segment_ms="60000", min_cleanable_dirty_ratio="0.01"
+    )
+    for number in range(6):
+        batch = build_batch([(b"k", b"%d" % number)], timestamp_ms=bench.clock.now_ms())
+        bench.manager.append([(log, batch)])
+        bench.background.advance(120)
+    closed_bytes = sum(segment.size_bytes for segment in log.segments[:-1])
+    run_for(bench, chores_of(bench), 30, step=15)
+    assert counters.bytes_compacted == closed_bytes > 0

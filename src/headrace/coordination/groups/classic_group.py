@@ -256,7 +256,7 @@ class ClassicGroup:
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     def elected_protocol(self) -> str:
-        """Each member votes for its favourite among those that all support (rule 47)."""
+        """Each member votes for its favourite among those that all support."""
         candidates = {name for name, count in self._support.items() if count == len(self.members)}
         votes = Counter(member.vote(candidates) for member in self.members.values())
         elected = max(votes, key=votes.__getitem__)
@@ -303,7 +303,7 @@ class ClassicGroup:
     def validate_offset_commit(
         self, member_id: str, instance_id: str | None, epoch: int, *, is_epoch_checked: bool
     ) -> None:
-        """Rule 52. Without a generation only while nobody is there: an administrator, or a consumer
+        """Without a generation only while nobody is there: an administrator, or a consumer
         that assigns its partitions itself."""
         if epoch < 0 and self.state is ClassicState.EMPTY:
             return
@@ -333,7 +333,7 @@ class ClassicGroup:
         return topic in self._subscribed_topics
 
     def offset_unused_since_ms(self, commit_timestamp_ms: int) -> int | None:
-        """Rule 53: from when the group became empty; from the commit for simple consumers and for
+        """KIP-211: from when the group became empty; from the commit for simple consumers and for
         topics that a stable group has dropped; never while a rebalance may bring them back."""
         if self.protocol_type is None:
             return commit_timestamp_ms

@@ -1,4 +1,4 @@
-"""JoinGroup: a member asks to be part of the next generation (rules 46, 47, 50 and 51)."""
+"""JoinGroup: a member asks to be part of the next generation (KIP-345, 394, 429)."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class Joins:
         else:
             knows_already = False
         if knows_already:
-            # It lost our answer, or is done with a cooperative step: no rebalance (rule 51).
+            # It lost our answer, or is done with a cooperative step: no rebalance (KIP-429).
             decision.replies.append((token, joined(group, member)))
             return
         self._update(group, member, command)
@@ -213,7 +213,7 @@ class Joins:
         decision: Decision,
     ) -> None:
         """The instance restarted. If the group is stable and stays with its protocol, it takes
-        its old place and assignment without a rebalance (rule 50)."""
+        its old place and assignment without a rebalance (KIP-345)."""
         self._update(group, member, command)
         group.extend_session(member, now_ms)
         if group.state is ClassicState.STABLE and group.elected_protocol() == group.protocol_name:

@@ -52,7 +52,7 @@ class Rebalances:
         is_first = group.state is ClassicState.EMPTY
         group.change_state(ClassicState.PREPARING, now_ms)
         if is_first:
-            # Others are probably about to start as well: one rebalance for all (rule 46).
+            # Others are probably about to start as well: one rebalance for all (KIP-134).
             group.has_grown = False
             delay_ms = self._settings.initial_rebalance_delay_ms
             left_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
@@ -98,7 +98,7 @@ class Rebalances:
     # --- completing the join phase --------------------------------------------------------------
 
     def _complete(self, group: ClassicGroup, now_ms: int, decision: Decision) -> None:
-        """Drop the stragglers and start the next generation (rule 48)."""
+        """Drop the stragglers and start the next generation."""
         self._deadlines.cancel((_JOIN, group.group_id))
         for member in list(group.members.values()):
             # A static member is expected back: only the end of its session removes it.

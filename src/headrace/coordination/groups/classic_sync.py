@@ -64,8 +64,7 @@ class Syncs:
                 group.extend_session(member, now_ms)
 
     def heartbeat(self, command: Heartbeat, token: Token, now_ms: int) -> Decision:
-        """Warm. Only a rebalance has to be told, and it does not cost the member its session
-        (rule 49)."""
+        """Warm. Only a rebalance has to be told, and it does not cost the member its session."""
         group = self._raise_if_not_classic(command.group_id)
         member: ClassicMember = group.raise_if_not_of_generation(
             command.member_id, command.instance_id, command.generation

@@ -63,7 +63,7 @@ class ClassicMember:
 
     @property
     def is_kept_alive_by_waiting(self) -> bool:
-        """A member whose request we hold cannot send heartbeats (rule 49).
+        """A member whose request we hold cannot send heartbeats.
 
         A new one can vanish without our noticing and come back under another id, so its first join
         is held against the clock.

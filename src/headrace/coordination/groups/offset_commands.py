@@ -1,4 +1,4 @@
-"""Committing, fetching and deleting offsets, for groups of any kind (rules 52 and 53)."""
+"""Committing, fetching and deleting offsets, for groups of any kind."""
 
 from __future__ import annotations
 

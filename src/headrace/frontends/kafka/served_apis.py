@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 
 class Handler(NamedTuple):
-    """One API: where its handler is, and the versions it serves (what we advertise may begin
-    lower)."""
+    """One API: where its handler is, the versions it serves, and from where we advertise it."""
 
     module: str
     version_min: int

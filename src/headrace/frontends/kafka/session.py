@@ -290,8 +290,7 @@ class Session(asyncio.BufferedProtocol):
         return known
 
     def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
-        """Unknown key or version: the connection ends, except that ApiVersions names what we
-        have."""
+        """Unknown key or version: the end, except that ApiVersions names what we have."""
         if api_key != API_VERSIONS_KEY:
             self.cut_off("unsupported", f"api key {api_key} version {version} is not served")
             return
@@ -373,8 +372,7 @@ class Session(asyncio.BufferedProtocol):
             self._transport.resume_reading()
 
     def cut_off(self, reason: str, detail: str) -> None:
-        """End the connection because of what the peer did, and say so once; ``reason`` is a fixed
-        word."""
+        """End the connection for what the peer did, and say so; ``reason`` is a fixed word."""
         if self.closed:
             return
         log.warning(
