@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-
 from tests.interop.broker_process import BrokerProcess
 from tests.process.resources import open_descriptors, peak_megabytes, resident_megabytes
 

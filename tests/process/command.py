@@ -1,4 +1,4 @@
-"""`headrace serve` as a person types it: run to its end, with its status and all that it printed."""
+"""`headrace serve` as a person types it: run to its end, with its status and all it printed."""
 
 from __future__ import annotations
 

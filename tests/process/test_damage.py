@@ -116,11 +116,11 @@ def test_flipped_byte_in_an_old_segment_after_a_clean_stop(written: BrokerProces
         read_to_end(written.bootstrap_servers, "orders", 0)
 
 
-@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("stop", ["clean", "crash"])
-def test_removed_index(stop: str, suffix: str, written: BrokerProcess):
-    for path in segments(written)[:2]:
-        path.with_suffix(suffix).unlink()
+def test_removed_indexes(stop: str, written: BrokerProcess):
+    closed = segments(written)
+    closed[0].with_suffix(".index").unlink()
+    closed[1].with_suffix(".timeindex").unlink()
     if stop == "crash":
         after_a_crash(written)
     written.start()
@@ -130,7 +130,7 @@ def test_removed_index(stop: str, suffix: str, written: BrokerProcess):
     expect_to_go_on(written, RECORDS)
 
 
-@pytest.mark.parametrize("lost_bytes", [1, VALUE_BYTES, VALUE_BYTES + 2_000])
+@pytest.mark.parametrize("lost_bytes", [1, VALUE_BYTES + 2_000])
 def test_torn_tail(lost_bytes: int, written: BrokerProcess):
     path = segments(written)[-1]
     size = path.stat().st_size
@@ -145,7 +145,7 @@ def test_torn_tail(lost_bytes: int, written: BrokerProcess):
 
 
 def test_removed_segment_in_the_middle(written: BrokerProcess):
-    """Its records are lost, but those before and behind it are not, and no other takes its place."""
+    """Its records are lost; those around it are not, and no other takes their place."""
     gone = segments(written)[1]
     first_offset, next_offset = int(gone.stem), int(segments(written)[2].stem)
     for path in gone.parent.glob(f"{gone.stem}.*"):

@@ -17,10 +17,11 @@ from tests.interop.deadline import wait_until
 from tests.process.parties import NeighbourhoodWatch, connect, create_topic
 from tests.process.resources import open_descriptors, open_sockets, peak_megabytes
 from tests.wire.calls import FETCH, PRODUCE, batch, fetch_request, produce, produce_request
-from tests.wire.raw_client import RawClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.wire.raw_client import RawClient
 
 IDLE_CONNECTIONS = 1_000
 STALLED_MS = 500
@@ -110,7 +111,7 @@ def test_clients_that_stall_are_cut_off(make_broker):
                 return True
             return False
 
-        wait_until(trickler_is_cut_off, "who trickles", CUT_OFF_SECONDS_MAX, interval_s=0.5)
+        wait_until(trickler_is_cut_off, "who trickles", CUT_OFF_SECONDS_MAX, interval_s=0.1)
         wait_until(lambda: is_cut_off(boaster.socket), "who boasts", CUT_OFF_SECONDS_MAX)
         wait_until(
             lambda: open_descriptors(broker.pid) <= at_rest,
@@ -199,9 +200,13 @@ def test_100_000_pipelined_requests_without_reading(kind: str, make_broker):
 
 def test_client_that_leaves_while_nothing_is_read_from_it(make_broker):
     """With as many requests parked as it may have, the broker has stopped to listen to it."""
-    broker = make_broker("headrace.connection.requests.max=100")
-    create_topic(broker, "quiet")
+    broker = make_broker(
+        "headrace.connection.requests.max=100",
+        f"headrace.connection.stalled.timeout.ms={STALLED_MS}",
+    )
     at_rest = open_sockets(broker.pid)
+    create_topic(broker, "quiet")
+    wait_until(lambda: open_sockets(broker.pid) == at_rest, "at rest again", SETTLE_SECONDS_MAX)
     with connect(broker) as client:
         client.socket.sendall(pipelined_frame(client, "fetch") * 200)
         wait_until(lambda: open_sockets(broker.pid) > at_rest, "it is in", SETTLE_SECONDS_MAX)

@@ -1,4 +1,4 @@
-"""A start that cannot succeed says in one line what to do; a stop is clean, whoever is connected."""
+"""A start that cannot succeed says in one line what to do; a stop is clean, whoever is there."""
 
 from __future__ import annotations
 

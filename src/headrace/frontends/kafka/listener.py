@@ -82,7 +82,7 @@ class KafkaListener:
             self._set_buffer_sizes(listening)
         self.port = self._server.sockets[0].getsockname()[1]
         self.advertised = AdvertisedAddress(*self.address.advertised(self.port))
-        self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+        self._plan_sweep()
 
     def _set_buffer_sizes(self, listening: socket.socket) -> None:
         """Connections inherit what the listening socket has."""
@@ -129,6 +129,11 @@ class KafkaListener:
         if not self.sessions and self._emptied is not None:
             self._emptied.set()
 
+    def _plan_sweep(self) -> None:
+        """Often enough to keep a short time-out, seldom enough to cost nothing."""
+        stalled_max = self.broker.config.connection_stalled_timeout_ms / 1000
+        self._sweeper = self._loop.call_later(min(SWEEP_SECONDS, stalled_max / 2), self._sweep)
+
     def _sweep(self) -> None:
         """Cut off peers that are idle too long or do not read their answers, and let go of those
         who left while nothing was read from them."""
@@ -145,7 +150,7 @@ class KafkaListener:
                 session.cut_off("stalled", f"a request was not complete after {stalled_max:.0f} s")
             elif now - session.last_active > idle_max and not session.has_pending:
                 session.cut_off("idle", "idle longer than connections.max.idle.ms")
-        self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+        self._plan_sweep()
 
     async def stop(self) -> None:
         """Close the door, then the rooms."""
