@@ -1,8 +1,8 @@
 """pytest fixtures for users of Headrace; installed with the package, active without any import.
 
-    def test_orders(headrace_broker, headrace_topic):
-        producer = Producer({"bootstrap.servers": headrace_broker.bootstrap_servers})
-        producer.produce(headrace_topic, b"hello")
+def test_orders(headrace_broker, headrace_topic):
+    producer = Producer({"bootstrap.servers": headrace_broker.bootstrap_servers})
+    producer.produce(headrace_topic, b"hello")
 """
 
 from __future__ import annotations
