@@ -65,7 +65,7 @@ class FetchResult(NamedTuple):
 class ParkedFetch:
     """A fetch that waits. ``cancel`` when nobody wants the answer any more."""
 
-    __slots__ = ("_deadline", "_done", "_fetching", "_limits", "_targets", "_waiter")
+    __slots__ = ("_deadline", "_done", "_fetching", "_limits", "_result", "_targets", "_waiter")
 
     def __init__(
         self,
@@ -73,22 +73,27 @@ class ParkedFetch:
         targets: Sequence[Target],
         limits: Limits,
         done: Callable[[FetchResult], None],
-        missing_bytes: int,
+        result: FetchResult,
     ) -> None:
         self._fetching = fetching
         self._targets = targets
         self._limits = limits
         self._done = done
+        self._result = result
         self._deadline = fetching.clock.monotonic() + limits.wait_ms / 1000
         self._waiter: Waiter
-        self._park(missing_bytes, limits.wait_ms)
+        self._park(limits.min_bytes - result.size_bytes, limits.wait_ms)
 
     def _park(self, missing_bytes: int, wait_ms: int) -> None:
         logs = {t.partition.log for t in self._targets if t.partition is not None}
         self._waiter = self._fetching.waiting.park(logs, missing_bytes, wait_ms, self._look_again)
 
     def _look_again(self) -> None:
-        result = self._fetching.read(self._targets, self._limits)
+        if not self._waiter.has_seen_change and not self._result.size_bytes:
+            # The time is over and all is as it was. (Slices are not kept: their files may go.)
+            self._done(self._result)
+            return
+        result = self._result = self._fetching.read(self._targets, self._limits)
         missing_bytes = self._limits.min_bytes - result.size_bytes
         rest_ms = int((self._deadline - self._fetching.clock.monotonic()) * 1000)
         if missing_bytes > 0 and not result.must_answer and rest_ms > 0:
@@ -124,7 +129,7 @@ class Fetching:
             or self.waiting.parked >= self._parked_max
         ):
             return result
-        return ParkedFetch(self, targets, limits, done, missing_bytes)
+        return ParkedFetch(self, targets, limits, done, result)
 
     def read(self, targets: Sequence[Target], limits: Limits) -> FetchResult:
         """Read now, in the order of the targets, until the limit is reached (KIP-74)."""

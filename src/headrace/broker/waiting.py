@@ -19,14 +19,26 @@ if TYPE_CHECKING:
 class Waiter:
     """One parked fetch."""
 
-    __slots__ = ("_rooms", "is_done", "missing_bytes", "on_ready", "timer")
+    __slots__ = ("_on_ready", "_rooms", "has_seen_change", "is_done", "missing_bytes", "timer")
 
     def __init__(self, missing_bytes: int, on_ready: Callable[[], None]) -> None:
         self.missing_bytes = missing_bytes
-        self.on_ready = on_ready
+        self.has_seen_change = False
+        self._on_ready: Callable[[], None] | None = on_ready
         self.timer: Cancellable | None = None
         self.is_done = False
         self._rooms: list[_LogRoom] = []
+
+    def call(self) -> None:
+        """Once. The callback is let go of: it refers to us, and nothing should wait for the
+        collector, however many come and go."""
+        on_ready, self._on_ready = self._on_ready, None
+        if on_ready is not None:
+            on_ready()
+
+    def forget(self) -> None:
+        """Nobody wants to be called any more."""
+        self._on_ready = None
 
 
 class _LogRoom:
@@ -46,6 +58,7 @@ class _LogRoom:
         self.appended_bytes = appended_bytes
         for waiter in list(self.waiters):
             waiter.missing_bytes -= grown
+            waiter.has_seen_change = True
             # A log that did not grow was cut, deleted, or let go of a transaction: have a look.
             if waiter.missing_bytes <= 0 or grown <= 0:
                 self._ready(waiter)
@@ -82,12 +95,17 @@ class WaitingRoom:
 
     def leave(self, waiter: Waiter) -> None:
         """Forget a waiter; it is not called any more."""
+        waiter.forget()
+        self._stand_up(waiter)
+
+    def _stand_up(self, waiter: Waiter) -> None:
         if waiter.is_done:
             return
         waiter.is_done = True
         self.parked -= 1
         if waiter.timer is not None:
             waiter.timer.cancel()
+            waiter.timer = None
         for room in waiter._rooms:
             room.waiters.pop(waiter, None)
             if not room.waiters:
@@ -96,7 +114,7 @@ class WaitingRoom:
         waiter._rooms.clear()
 
     def _mark_ready(self, waiter: Waiter) -> None:
-        self.leave(waiter)
+        self._stand_up(waiter)
         if not self._ready:
             self._background.call_later(0, self._call_ready)
         self._ready.append(waiter)
@@ -104,9 +122,9 @@ class WaitingRoom:
     def _call_ready(self) -> None:
         ready, self._ready = self._ready, []
         for waiter in ready:
-            waiter.on_ready()
+            waiter.call()
 
     def _expire(self, waiter: Waiter) -> None:
         if not waiter.is_done:
-            self.leave(waiter)
-            waiter.on_ready()
+            self._stand_up(waiter)
+            waiter.call()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from headrace.broker.waiting import WaitingRoom
@@ -105,3 +108,23 @@ def test_one_append_wakes_all_waiters_of_a_log(room, background):
     assert calls == list(range(1_000))
     assert room.parked == 0
     assert log.listener is None
+
+
+def test_nobody_who_waited_is_left_to_the_collector(room, background):
+    """Thousands come and go each second: what they leave behind must go by itself."""
+    log = GrowingLog()
+
+    class Parked:
+        def __init__(self) -> None:
+            self.waiter = room.park([log], 1, 500, self.ready)
+
+        def ready(self) -> None:
+            """Called at the deadline."""
+
+    gc.disable()
+    try:
+        gone = [weakref.ref(Parked()) for _ in range(100)]
+        background.advance(1)
+        assert [ref for ref in gone if ref() is not None] == []
+    finally:
+        gc.enable()

@@ -48,6 +48,7 @@ class Pending:
         """Give the answer; ``None`` sends nothing. A second call is a fault of ours."""
         assert not self.is_complete, "a pending answer is given once"
         self.is_complete = True
+        self.on_close = None  # whoever completed us refers to us: no cycle for the collector
         if self._deliver is None:
             self._early = response  # completed before the session heard of it
         else:
