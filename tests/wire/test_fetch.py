@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.wire.calls import FETCH, batch, by_partition, fetch, fetch_request, p
 from tests.wire.raw_client import RawClient
 
 OUT_OF_RANGE, UNKNOWN_TOPIC, SESSION_NOT_FOUND, BAD_SESSION_EPOCH = 1, 3, 70, 71
-FENCED_EPOCH, UNKNOWN_EPOCH = 74, 75
+FENCED_EPOCH, UNKNOWN_EPOCH, STORAGE_ERROR = 74, 75, 56
 
 
 def base_offsets(records) -> list[int]:
@@ -195,3 +196,16 @@ def test_answer_that_waits_its_turn_survives_the_deletion_of_its_topic(client, h
     client.receive(FETCH, 12)
     answer = by_partition(client.receive(FETCH, 12)[1])[0]
     assert value in bytes(answer.records)
+
+
+def test_partition_whose_file_is_gone_fails_alone(client, headrace_broker):
+    topic = headrace_broker.create_topic("half-gone", 2)
+    produce(client, topic, {0: batch(b"gone"), 1: batch(b"stays")})
+    (Path(headrace_broker.directory) / f"{topic}-0" / f"{0:020d}.log").unlink()
+    headrace_broker.call(
+        lambda server: server.broker.topics.partition(topic, 0).log.active.handle.close()
+    )
+    answer = fetch(client, topic, {0: 0, 1: 0})
+    assert answer[0].error_code == STORAGE_ERROR
+    assert b"stays" in bytes(answer[1].records)
+    headrace_broker.call(lambda server: server.broker.topic_changes.delete(topic))

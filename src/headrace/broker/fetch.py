@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headrace.model.errors import (
     FencedLeaderEpoch,
     HeadraceError,
+    StorageFailure,
     UnknownLeaderEpoch,
     UnknownTopicOrPartition,
 )
@@ -141,6 +142,9 @@ class Fetching:
                 fetched = self._read_one(target, limits, limits.max_bytes - total, total == 0)
             except HeadraceError as error:
                 fetched = Fetched(error)
+            except OSError as error:
+                # A file that went, or that nobody may open: this partition fails, not the others.
+                fetched = Fetched(StorageFailure(f"the log cannot be read: {error}"))
             if fetched.records is not None:
                 total += len(fetched.records)
             if fetched.error is not None or fetched.diverging is not None:
@@ -171,6 +175,10 @@ class Fetching:
             records = log.read(target.offset, max(max_bytes, 0), end_offset, at_least_one=is_first)
             if not len(records):
                 records = None
+            else:
+                # Open its file now: if that cannot be done, this partition fails, not the answer.
+                records.pin()
+                records.release()
         aborted: list[tuple[int, int]] | None = None
         if limits.committed_only:
             aborted = log.aborted_transactions(target.offset, end_offset) if records else []

@@ -28,15 +28,15 @@ class Producing:
     """The write side of the broker."""
 
     def __init__(self, logs: LogManager, metrics: Metrics) -> None:
-        self._append = logs.append
+        self._append = logs.append_one
         self._when_durable = logs.when_durable
         self._metrics = metrics
 
     def append(
-        self, partitions: list[Partition] | None, index: int, batch: Buffer, *, all_replicas: bool
+        self, partitions: list[Partition], index: int, batch: Buffer, all_replicas: bool
     ) -> Appended:
         """Write one client batch, or raise why not. The answer waits for ``commit_number``."""
-        if partitions is None or not 0 <= index < len(partitions):
+        if not 0 <= index < len(partitions):
             raise UnknownTopicOrPartition(f"there is no partition {index}")
         log = partitions[index].log
         if all_replicas and log.config.min_insync_replicas > REPLICAS_IN_SYNC:
@@ -45,7 +45,7 @@ class Producing:
                 f"but {REPLICAS_IN_SYNC} replica is in sync"
             )
         try:
-            appended = self._append(((log, batch),))[0]
+            appended = self._append(log, batch)
         except HeadraceError:
             self._metrics.produce_errors += 1
             raise

@@ -111,21 +111,36 @@ class LogManager:
         return report
 
     def close(self) -> None:
-        """The clean stop: all on the medium, checkpoints and snapshots written, then the marker."""
+        """The clean stop: all on the medium, checkpoints and snapshots written, then the marker.
+
+        A log that cannot be closed does not keep the others from it; the stop is not clean then,
+        the write-ahead log stays, and the error is raised at the end.
+        """
         wal = self._atomic.wal
         if wal.failure is None:
             wal.sync_now()
-        for log in self._logs.values():
-            log.close()
+        failure = self._close_logs()
         self._recovery_point_writer()()
         self._write_log_starts()
         self._write_stop_offsets()
-        if wal.failure is None:
+        if wal.failure is None and failure is None:
             wal.remove_files()
             marker = f"{self.directory}/{CLEAN_SHUTDOWN}"
             self._disk.replace_file(marker, checkpoints.CLEAN_SHUTDOWN_CONTENT)
         wal.close()
         self.files.close_all()
+        if failure is not None:
+            raise failure
+
+    def _close_logs(self) -> HeadraceError | None:
+        """Close all that can be closed; the first reason why one could not."""
+        failure: HeadraceError | None = None
+        for log in self._logs.values():
+            try:
+                log.close()
+            except HeadraceError as error:
+                failure = failure or error
+        return failure
 
     # --- the logs ---------------------------------------------------------------------------------
 
@@ -245,9 +260,14 @@ class LogManager:
         """Append each batch to its log: all of them, or none and an error."""
         if len(entries) == 1:
             log, batch = entries[0]
-            if log.is_direct:
-                return [log.append_batch(batch, origin, self._now_ms())]
+            return [self.append_one(log, batch, origin)]
         return self._atomic.append(entries, origin, self._now_ms())
+
+    def append_one(self, log: Log, batch: Buffer, origin: Origin = Origin.CLIENT) -> Appended:
+        """``append`` of a single batch: what nearly every request is."""
+        if log.is_direct:
+            return log.append_batch(batch, origin, self._now_ms())
+        return self._atomic.append(((log, batch),), origin, self._now_ms())[0]
 
     def when_durable(
         self, commit_number: int, callback: Callable[[BaseException | None], None]

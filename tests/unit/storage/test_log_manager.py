@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.model.errors import InvalidConfig, UnknownTopicOrPartition
+from headrace.model.errors import DamagedLog, InvalidConfig, UnknownTopicOrPartition
 from headrace.model.topic import TopicPartition
 from headrace.testing.log_bench import LogBench, read_values
 
@@ -141,3 +141,19 @@ def test_empty_logs_survive_every_stop(bench):
     log = bench.log()
     assert (log.log_start_offset, log.log_end_offset, log.last_stable_offset) == (0, 0, 0)
     assert bench.append(log, [b"a"]).base_offset == 0
+
+
+def test_log_that_cannot_be_closed_does_not_keep_the_others_from_it(bench):
+    bad, good = bench.create("bad"), bench.create("good")
+    bench.append(bad, [b"x"], producer_id=1, producer_epoch=0, base_sequence=0)
+    bench.append(good, [b"y"])
+    bench.background.run_all()
+    bad.active.handle.close()
+    bench.disk.remove("data/bad-0/00000000000000000000.log")
+    with pytest.raises(DamagedLog):
+        bench.manager.close()
+    assert not bench.disk.exists("data/.kafka_cleanshutdown")
+    del bench.specs[bad.partition]
+    report = bench.start()
+    assert not report.is_clean
+    assert read_values(bench.log("good")) == [b"y"]

@@ -244,17 +244,21 @@ class Session(asyncio.BufferedProtocol):
             return
         try:
             response = handle(request, context)
+            if isinstance(response, Pending):
+                self._await(route, correlation_id, response)
+                return
+            if response is not None:
+                self._answer(route, correlation_id, response)
         except Exception as error:
             self._fail(route, error)
             return
-        if isinstance(response, Pending):
-            slot = _Slot(route, correlation_id, response)
-            self._slots.append(slot)
-            response.attach(lambda answer: self._deliver(slot, answer))
-            return
-        if response is not None:
-            self._answer(route, correlation_id, response)
         observe(perf_counter() - started)
+
+    def _await(self, route: Route, correlation_id: int, pending: Pending) -> None:
+        """Keep the place of an answer that comes later."""
+        slot = _Slot(route, correlation_id, pending)
+        self._slots.append(slot)
+        pending.attach(lambda answer: self._deliver(slot, answer))
 
     def _answer(self, route: Route, correlation_id: int, response: Any) -> None:
         """Send at once, or behind the answers that are still owed."""
@@ -313,7 +317,13 @@ class Session(asyncio.BufferedProtocol):
         if self.closed:
             return
         slot.pending = None
-        slot.chunks = [] if response is None else _encode(slot.route, slot.correlation_id, response)
+        try:
+            slot.chunks = []
+            if response is not None:
+                slot.chunks = _encode(slot.route, slot.correlation_id, response)
+        except Exception as error:
+            self._fail(slot.route, error)
+            return
         self._metrics.observe_request(slot.route.api_key, perf_counter() - slot.started)
         slots = self._slots
         while slots and slots[0].chunks is not None:

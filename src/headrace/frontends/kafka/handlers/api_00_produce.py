@@ -48,22 +48,23 @@ VERSIONS = (3, 13)
 TOPIC_IDS_FROM = 13
 ZSTD_FROM = 7
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
+_ACKS = frozenset({ACKS_NONE, ACKS_LEADER, ACKS_ALL})
 _ATTRIBUTES_LOW_BYTE = 22
 
 
 def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | Pending | None:
     acks = request.acks
-    if acks not in (ACKS_ALL, ACKS_LEADER, ACKS_NONE):
+    if acks not in _ACKS:
         return _refused(request, InvalidRequiredAcks(f"acks={acks}: expected -1, 0 or 1"))
     commit_number = 0
     topics = []
     for topic in request.topic_data:
-        partitions, unknown = _look_up(topic, context)
+        partitions = _look_up(topic, context)
         responses = []
         for data in topic.partition_data:
             try:
-                if unknown is not None:
-                    raise unknown
+                if partitions is None:
+                    raise _unknown(topic, context)
                 appended = _append(partitions, data, acks, context)
             except HeadraceError as error:
                 responses.append(_failed(data.index, error))
@@ -88,22 +89,21 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
     return ProduceResponse(topics)
 
 
-def _look_up(
-    topic: TopicProduceData, context: RequestContext
-) -> tuple[list[Partition] | None, HeadraceError | None]:
+def _look_up(topic: TopicProduceData, context: RequestContext) -> list[Partition] | None:
     if context.version < TOPIC_IDS_FROM:
-        partitions = context.broker.topics.partitions(topic.name)
-        if partitions is None:
-            return None, UnknownTopicOrPartition(f"there is no topic {topic.name!r}")
-        return partitions, None
+        return context.broker.topics.partitions(topic.name)
     found = context.broker.topics.by_id(topic.topic_id)
-    if found is None:
-        return None, UnknownTopicId(f"there is no topic with id {topic.topic_id.hex()}")
-    return found.partitions, None
+    return None if found is None else found.partitions
+
+
+def _unknown(topic: TopicProduceData, context: RequestContext) -> HeadraceError:
+    if context.version < TOPIC_IDS_FROM:
+        return UnknownTopicOrPartition(f"there is no topic {topic.name!r}")
+    return UnknownTopicId(f"there is no topic with id {topic.topic_id.hex()}")
 
 
 def _append(
-    partitions: list[Partition] | None,
+    partitions: list[Partition],
     data: PartitionProduceData,
     acks: int,
     context: RequestContext,
@@ -118,9 +118,7 @@ def _append(
         if attributes & TRANSACTIONAL:
             # Nobody could end this transaction: its readers would wait for ever.
             raise InvalidTransactionState("the producer has begun no transaction")
-    return context.broker.producing.append(
-        partitions, data.index, batch, all_replicas=acks == ACKS_ALL
-    )
+    return context.broker.producing.append(partitions, data.index, batch, acks == ACKS_ALL)
 
 
 def _failed(index: int, error: HeadraceError) -> PartitionProduceResponse:
