@@ -1,6 +1,6 @@
 """The cache directory outside the tree: Maven jars, compiled drivers, Go and Node builds.
 
-`HEADRACE_CACHE` overrides it. Each entry is named after a hash of what it is built from and is
+`HEADRACE_TEST_CACHE` overrides it. Each entry is named after a hash of what it is built from and is
 built under a file lock, so parallel runs share one build and a changed source gets a new entry.
 """
 
@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 
 def cache_directory() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    directory = Path(os.environ.get("HEADRACE_CACHE") or Path(base) / "headrace")
+    directory = Path(os.environ.get("HEADRACE_TEST_CACHE") or Path(base) / "headrace")
     directory.mkdir(parents=True, exist_ok=True)
     return directory
 

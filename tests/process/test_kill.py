@@ -1,6 +1,6 @@
 """kill -9 under load, again and again: what was acknowledged is there, once and in order.
 
-HEADRACE_KILL_CYCLES=N repeats it more often.
+HEADRACE_TEST_KILL_CYCLES=N repeats it more often.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.process.load import (
 if TYPE_CHECKING:
     from tests.interop.broker_process import BrokerProcess
 
-CYCLES = int(os.environ.get("HEADRACE_KILL_CYCLES", "5"))
+CYCLES = int(os.environ.get("HEADRACE_TEST_KILL_CYCLES", "5"))
 PARTITIONS = 4
 TOPIC, GROUP = "numbers", "readers"
 RECORDS_PER_CYCLE_MIN = 300

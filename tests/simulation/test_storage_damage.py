@@ -1,7 +1,7 @@
 """A megabyte of log with one bit flipped anywhere, or its tail cut anywhere.
 
 Whatever is hit: recovery never serves a wrong record, never loses one before the damage, and says
-what it did. ``HEADRACE_DAMAGE_PLACES`` sets how many places are tried in the long run.
+what it did. ``HEADRACE_TEST_DAMAGE_PLACES`` sets how many places are tried in the long run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headrace.testing.log_bench import LogBench, read_records
 
 LOG_BYTES = 1024 * 1024
 PLACES = 50
-PLACES_IN_THE_LONG_RUN = int(os.environ.get("HEADRACE_DAMAGE_PLACES", "1000"))
+PLACES_IN_THE_LONG_RUN = int(os.environ.get("HEADRACE_TEST_DAMAGE_PLACES", "1000"))
 SEED = 20_260_801
 
 
