@@ -26,7 +26,7 @@ run: $(STAMP) ## Start a broker on 127.0.0.1:9092 over ./data
 	@$(BIN)/headrace serve --data ./data
 
 test: $(STAMP) ## Run every test (real clients over real sockets included)
-	$(BIN)/python -m pytest -q -n 2 tests/unit tests/contract tests/simulation tests/wire
+	$(BIN)/python -m pytest -q -n 2 tests/unit tests/contract tests/simulation tests/wire tests/fuzz
 	$(BIN)/python -m pytest -q tests/process
 	$(BIN)/python -m pytest -q -n 4 tests/interop
 
