@@ -26,7 +26,7 @@ from headrace.records.header import (
     stamp_crc,
 )
 from headrace.records.record import Record
-from headrace.records.varint import append_varint
+from headrace.records.varint import append_varint, wrap_int64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,7 +124,7 @@ def _append_record(
     target: bytearray, record: Record, base_offset: int, base_timestamp: int
 ) -> None:
     content = bytearray(1)  # record attributes: unused, always zero
-    append_varint(content, record.timestamp_ms - base_timestamp)
+    append_varint(content, wrap_int64(record.timestamp_ms - base_timestamp))
     append_varint(content, record.offset - base_offset)
     _append_nullable_bytes(content, record.key)
     _append_nullable_bytes(content, record.value)

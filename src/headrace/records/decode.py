@@ -18,14 +18,12 @@ from headrace.records.header import (
     read_header,
 )
 from headrace.records.record import Header, Record
-from headrace.records.varint import read_varint, read_varlong
+from headrace.records.varint import read_varint, read_varlong, wrap_int64
 
 RECORDS_SIZE_MAX = 128 * 1024 * 1024
 """Most that the records of one batch may take uncompressed."""
 RECORD_SIZE_MIN = 7
 """Length, attributes, two deltas, two null lengths and a header count: one byte each."""
-
-_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 def decode_records(
@@ -120,11 +118,9 @@ def _read_record(data: bytes, position: int, header: BatchHeader) -> tuple[Recor
     headers, position = _read_headers(data, position, end)
     if position != end:
         raise InvalidRecord(f"a record ends at byte {position}, its length says {end}")
-    timestamp = header.base_timestamp + timestamp_delta
+    timestamp = wrap_int64(header.base_timestamp + timestamp_delta)
     if header.attributes & LOG_APPEND_TIME:
         timestamp = header.max_timestamp
-    if not _INT64_MIN <= timestamp <= _INT64_MAX:
-        raise InvalidRecord(f"timestamp {timestamp} does not fit into 64 bits")
     return Record(header.base_offset + offset_delta, timestamp, key, value, headers), position
 
 

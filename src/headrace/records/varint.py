@@ -47,6 +47,16 @@ def read_varlong(buffer: Buffer, position: int) -> tuple[int, int]:
     return (value >> 1) ^ -(value & 1), position
 
 
+def wrap_int64(value: int) -> int:
+    """What 64-bit arithmetic makes of a sum or difference that does not fit.
+
+    Timestamps may lie further apart than a delta can say; other implementations wrap both ways,
+    and so get them back.
+    """
+    value &= _INT64_MASK
+    return value - (1 << 64) if value >> 63 else value
+
+
 def append_uvarint(target: bytearray, value: int) -> None:
     assert value >= 0, "an unsigned varint cannot hold a negative number"
     while value > 0x7F:
