@@ -409,6 +409,12 @@ class Session(asyncio.BufferedProtocol):
 
 
 def _encode(route: Route, correlation_id: int, response: Any) -> list[Any]:
+    if isinstance(response, bytes):  # encoded by its handler
+        size = len(response)
+        return [
+            encode_response_frame(correlation_id, route.answer_header_is_flexible, size),
+            response,
+        ]
     chunks: list[Any] = [b""]
     route.encode(response, chunks)
     body_size = sum(map(len, chunks))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.codecs.kafka import produce_success
 from headrace.codecs.kafka.generated.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceResponse,
@@ -52,10 +53,51 @@ _ACKS = frozenset({ACKS_NONE, ACKS_LEADER, ACKS_ALL})
 _ATTRIBUTES_LOW_BYTE = 22
 
 
-def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | Pending | None:
+def handle(
+    request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | bytes | Pending | None:
     acks = request.acks
     if acks not in _ACKS:
         return _refused(request, InvalidRequiredAcks(f"acks={acks}: expected -1, 0 or 1"))
+    topics = request.topic_data
+    if (
+        len(topics) == 1
+        and len(topics[0].partition_data) == 1
+        and acks != ACKS_NONE
+        and context.version >= produce_success.VERSION_MIN
+    ):
+        return _single(topics[0], topics[0].partition_data[0], acks, context)
+    return _several(request, context)
+
+
+def _single(
+    topic: TopicProduceData, data: PartitionProduceData, acks: int, context: RequestContext
+) -> ProduceResponse | bytes | Pending:
+    """What nearly every request is: one batch, to be answered in one of the newer versions."""
+    try:
+        partitions = _look_up(topic, context)
+        if partitions is None:
+            raise _unknown(topic, context)
+        appended = _append(partitions, data, acks, context)
+    except HeadraceError as error:
+        failed = _failed(data.index, error)
+        return ProduceResponse([TopicProduceResponse(topic.name, topic.topic_id, [failed])])
+    if appended.commit_number:
+        stored = TopicProduceResponse(topic.name, topic.topic_id, [_stored(data.index, appended)])
+        return _when_durable(appended.commit_number, ProduceResponse([stored]), context)
+    return produce_success.encode_produce_success(
+        context.version,
+        topic.name,
+        topic.topic_id,
+        data.index,
+        appended.base_offset,
+        appended.log_append_time_ms,
+        appended.log_start_offset,
+    )
+
+
+def _several(request: ProduceRequest, context: RequestContext) -> ProduceResponse | Pending | None:
+    acks = request.acks
     commit_number = 0
     topics = []
     for topic in request.topic_data:
@@ -71,15 +113,7 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
                 continue
             if appended.commit_number > commit_number:
                 commit_number = appended.commit_number
-            responses.append(
-                PartitionProduceResponse(
-                    data.index,
-                    0,
-                    appended.base_offset,
-                    appended.log_append_time_ms,
-                    appended.log_start_offset,
-                )
-            )
+            responses.append(_stored(data.index, appended))
         topics.append(TopicProduceResponse(topic.name, topic.topic_id, responses))
     if acks == ACKS_NONE:
         _cut_off_if_failed(topics, context)
@@ -119,6 +153,12 @@ def _append(
             # Nobody could end this transaction: its readers would wait for ever.
             raise InvalidTransactionState("the producer has begun no transaction")
     return context.broker.producing.append(partitions, data.index, batch, acks == ACKS_ALL)
+
+
+def _stored(index: int, appended: Appended) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index, 0, appended.base_offset, appended.log_append_time_ms, appended.log_start_offset
+    )
 
 
 def _failed(index: int, error: HeadraceError) -> PartitionProduceResponse:
