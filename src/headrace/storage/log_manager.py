@@ -6,6 +6,7 @@ everything else goes through the write-ahead log first (``atomic_append.py``).
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from headrace.metrics.registry import StorageCounters
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from headrace.model.topic import TopicId, TopicPartition
 
 __all__ = ["Appended", "Log", "LogManager", "LogSpec", "Origin", "RecoveryReport"]
+
+_logger = logging.getLogger(__name__)
 
 _DIRECTORY_NAME_MAX = 255
 
@@ -214,9 +217,8 @@ class LogManager:
 
     def _remove_tree_later(self, path: str, delay_ms: int) -> None:
         def done(error: BaseException | None) -> None:
-            # What could not be removed goes at the next start.
-            if error is not None and not isinstance(error, HeadraceError | OSError):
-                raise error
+            if error is not None:
+                _logger.warning("%s stays until the next start: %s", path, error)
 
         self._background.call_later(
             delay_ms / 1000,

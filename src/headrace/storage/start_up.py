@@ -24,6 +24,7 @@ from headrace.storage.log_directory import create_directory
 from headrace.storage.log_port import Admitted
 from headrace.storage.recovery import cut_log, recover_log
 from headrace.storage.recovery_report import LogRecovery, RecoveryReport
+from headrace.storage.swap_files import LEFTOVER_SUFFIXES, finish_swaps
 from headrace.storage.write_ahead_log import FrameEntry, read_frames
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class StartUp:
         if SYNCED_FROM in names:
             self._read_synced_from(directory, spec.partition)
         if ends is not None and ends[0] == point:
+            names = self._without_leftovers(directory, spec, names)
             log = self._open_clean(directory, spec, names, log_start_offset, ends)
         else:
             log = self._recover(directory, spec, names, log_start_offset, point)
@@ -138,6 +140,15 @@ class StartUp:
             self._report.notes.append(f"ignored a damaged checkpoint: {error.message}")
         else:
             self._synced_from[partition] = offset
+
+    def _without_leftovers(self, directory: str, spec: LogSpec, names: list[str]) -> list[str]:
+        """A clean stop leaves files whose removal was not due yet: nobody else removes them."""
+        if not any(name.endswith(LEFTOVER_SUFFIXES) for name in names):
+            return names
+        recovery = LogRecovery(spec.partition)
+        finish_swaps(self._disk, directory, names, recovery)
+        self._report.notes += [f"{spec.partition}: {action}" for action in recovery.actions]
+        return self._disk.list(directory)
 
     def _open_clean(
         self,

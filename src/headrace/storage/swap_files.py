@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from headrace.storage.recovery_report import LogRecovery
 
 
+LEFTOVER_SUFFIXES = (CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX)
+"""No file of a log at rest ends like this."""
+
+
 def finish_swaps(disk: Disk, directory: str, names: list[str], recovery: LogRecovery) -> None:
     """Leave only whole segments under their proper names."""
     cleaned = [name for name in names if name.endswith(CLEANED_SUFFIX)]

@@ -9,6 +9,7 @@ import pytest
 from headrace.model.errors import StorageFailure
 from headrace.storage import retention
 from headrace.storage.retention import RetentionRounds, delete_old_segments
+from headrace.testing.log_bench import LogBench
 from headrace.testing.storage_bench import DATA, StorageBench, pairs_of
 
 if TYPE_CHECKING:
@@ -190,3 +191,16 @@ def test_a_failing_log_is_named_and_the_others_go_on(bench: StorageBench) -> Non
     failures = rounds.run_slice(logs, bench.clock.now_ms())
     assert [str(failure.error) for failure in failures] == ["bad disk"]
     assert sum(log.log_start_offset == 2 for log in logs) >= 1
+
+
+def test_files_whose_removal_was_not_due_are_gone_after_a_clean_restart():
+    bench = LogBench()
+    log = bench.create(retention_ms="1000", internal_segment_bytes="2000")
+    for _ in range(10):
+        bench.append(log, [b"x" * 900])
+    bench.background.advance(10)
+    assert delete_old_segments(log, bench.clock.now_ms()) > 0
+    assert any(name.endswith(".deleted") for name in bench.disk.list("data/t-0"))
+    assert bench.restart().is_clean
+    assert not any(name.endswith(".deleted") for name in bench.disk.list("data/t-0"))
+    assert bench.log().log_start_offset == bench.log().log_end_offset == 10
