@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from headrace.model.errors import HeadraceError, InvalidRequest, UnknownTopicOrPartition
 from headrace.storage.log_port import Admitted, Appended, Origin
-from headrace.storage.write_ahead_log import FrameEntry, WriteAheadLog
+from headrace.storage.write_ahead_log import FrameEntry, WriteAheadLog, entry_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +54,8 @@ class AtomicAppend:
             sync_file=sync_file,
         )
         self.wal.on_synced = self._advance_high_watermarks
-        self._covered: list[dict[SegmentedLog, None]] = [{}, {}]
+        self._covered: list[dict[SegmentedLog, bytes]] = [{}, {}]
+        """The logs that each file has frames of, with the head of their entries."""
         self._unsynced: deque[tuple[int, Log, int]] = deque()
 
     def append(
@@ -77,7 +78,7 @@ class AtomicAppend:
         needs_sync = any(log.is_synced for log, _ in entries)
         answer_number = commit_number or self.wal.commit_number if needs_sync else 0
         appended = [
-            log.apply_admitted(admission)._replace(commit_number=answer_number)
+            log.apply_admitted(admission, answer_number)
             if isinstance(admission, Admitted)
             else admission._replace(commit_number=answer_number)
             for (log, _), admission in zip(entries, admissions, strict=True)
@@ -85,6 +86,28 @@ class AtomicAppend:
         self._publish(by_log, commit_number)
         if needs_sync and commit_number:
             self.wal.request_sync()
+        return appended
+
+    def append_synced(
+        self, log: SegmentedLog, batch: Buffer, origin: Origin, now_ms: int
+    ) -> Appended:
+        """``append`` of one batch to a log that is synced: what nearly every one of them is."""
+        wal = self.wal
+        base_offset = log.log_end_offset
+        admission = log.admit(batch, origin, now_ms, base_offset)
+        if not isinstance(admission, Admitted):
+            return admission._replace(commit_number=wal.commit_number)
+        head = self._covered[wal.active].get(log) or entry_head(log.partition, log.topic_id)
+        commit_number = wal.append_one(head, base_offset, admission.batch)
+        self._covered[wal.active][log] = head
+        try:
+            log.write_one(admission, now_ms)
+        except HeadraceError:
+            wal.undo_last()
+            raise
+        appended = log.apply_admitted(admission, commit_number)
+        self._unsynced.append((commit_number, log, log.log_end_offset))
+        wal.request_sync()
         return appended
 
     def _write_frame(self, by_log: dict[Log, list[Admitted]]) -> int:
@@ -101,7 +124,7 @@ class AtomicAppend:
         covered = self._covered[self.wal.active]
         for log in by_log:
             if log.is_persistent:
-                covered[log] = None  # type: ignore[index]
+                covered[log] = entry_head(log.partition, log.topic_id)  # type: ignore[index]
         return number
 
     def _publish(self, by_log: dict[Log, list[Admitted]], commit_number: int) -> None:
@@ -113,15 +136,22 @@ class AtomicAppend:
 
     def _advance_high_watermarks(self, synced_number: int) -> None:
         unsynced = self._unsynced
+        reached: dict[Log, int] = {}
         while unsynced and unsynced[0][0] <= synced_number:
             _, log, end_offset = unsynced.popleft()
+            reached[log] = end_offset
+        for log, end_offset in reached.items():
             if not log.is_deleted:
                 log.advance_high_watermark(end_offset)
 
     # --- giving the write-ahead log's files free again --------------------------------------------
 
     def _release(self, number: int, generation: int) -> None:
-        jobs = [log.sync_job() for log in self._synced_logs(number)]
+        logs = self._synced_logs(number)
+        if any(log.failure is not None for log in logs):
+            # Its records are nowhere else for sure: the file stays as it is until the next start.
+            return
+        jobs = [log.sync_job() for log in logs]
 
         def work() -> None:
             for job in jobs:
@@ -155,11 +185,18 @@ class AtomicAppend:
     # --- the logs' other doings -------------------------------------------------------------------
 
     def truncating(self, log: SegmentedLog, offset: int) -> None:
-        """A frame must not bring back what is about to be cut: end the life of all frames first."""
+        """A frame must not bring back what is about to be cut: end the life of all frames first.
+
+        Nor may recovery trust what will follow after the cut.
+        """
         if any(log in covered for covered in self._covered):
             self._release_now(0)
             self._release_now(1)
             self.wal.restart()
+        if log.recovery_point > offset:
+            # What will be written in place of the old records is not on the medium yet.
+            log.recovery_point = offset
+            self._recovery_point_writer()()
 
     def forget(self, log: Log) -> None:
         """The log was deleted."""

@@ -6,13 +6,14 @@ attributes. Whatever fails before or in the write leaves the log as it was.
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from crc32c import crc32c
 
-from headrace.model.errors import HeadraceError, OffsetOutOfRange
+from headrace.model.errors import HeadraceError, OffsetOutOfRange, StorageFailure
 from headrace.records.header import CONTROL
 from headrace.storage import log_syncing, log_trimming, time_lookup
 from headrace.storage.batch_validation import (
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from headrace.model.topic import TopicId, TopicPartition
     from headrace.storage.log_environment import LogEnvironment
     from headrace.storage.log_syncing import SyncJob
+
+_logger = logging.getLogger(__name__)
 
 _STAMP = Struct(">qii")
 """Base offset, length, leader epoch: the first sixteen bytes, all outside of the checksum."""
@@ -95,6 +98,8 @@ class SegmentedLog:
         self.recovery_point = state.recovery_point
         self.truncation_count = 0
         self.is_deleted = False
+        self.failure: BaseException | None = None
+        """Why this log takes no records until the next start; see ``fail``."""
         self._rolled_bytes = 0
         self._unflushed_since_ms = environment.clock.now_ms()
         self.epochs = LeaderEpochs(environment.disk, f"{directory}/{LEADER_EPOCHS}")
@@ -112,7 +117,7 @@ class SegmentedLog:
         """Take over new settings; they hold from the next append on."""
         self.config = config
         self.is_synced = config.durability == "fsync"
-        self.is_direct = not self.is_synced
+        self.is_direct = not self.is_synced and self.failure is None
         self._rules = BatchRules(config, self.environment.decompressed_bytes_max)
         self._flush_at_offset = self.recovery_point + config.flush_messages
         if hasattr(self, "active") and self.active.is_loaded:
@@ -180,6 +185,8 @@ class SegmentedLog:
         self, batch: Buffer, origin: Origin, now_ms: int, base_offset: int
     ) -> Admitted | Appended:
         """The first half of an append that goes through the write-ahead log: checks and stamps."""
+        if self.failure is not None:
+            self.raise_failure()
         rules = self._rules
         if origin is _CLIENT:
             header = check_client_batch(batch, rules, now_ms)
@@ -196,6 +203,11 @@ class SegmentedLog:
 
     def write_admitted(self, admitted: Sequence[Admitted], now_ms: int) -> None:
         """Bring the bytes into the segment; nothing else changes, ``undo_write`` takes it back."""
+        if self.leader_epoch != self._epoch_written:
+            self._begin_epoch(admitted[0].base_offset)
+        if len(admitted) == 1:
+            self.write_one(admitted[0], now_ms)
+            return
         size = sum(len(entry.batch) for entry in admitted)
         last = admitted[-1]
         max_timestamp_ms = max(entry.header[8] for entry in admitted)
@@ -211,15 +223,36 @@ class SegmentedLog:
             segment.undo_write()
             raise
 
+    def write_one(self, entry: Admitted, now_ms: int) -> None:
+        """``write_admitted`` of a single batch."""
+        if self.leader_epoch != self._epoch_written:
+            self._begin_epoch(entry.base_offset)
+        header, size = entry.header, len(entry.batch)
+        last_offset = entry.base_offset + header[6]
+        segment = self.active
+        if (
+            segment.size_bytes + size > segment.size_limit_bytes
+            or header[8] > segment.roll_after_ms
+            or last_offset > segment.offset_max
+        ):
+            segment = self._segment_for(size, header[8], last_offset, now_ms)
+        handle = segment.handle
+        if handle.creates:
+            self._create_file(segment)
+        try:
+            (handle.file or handle.open()).write_at(segment.size_bytes, entry.batch)
+        except HeadraceError:
+            segment.undo_write()
+            raise
+        handle.used = True
+
     def undo_write(self) -> None:
         self.active.undo_write()
 
-    def apply_admitted(self, entry: Admitted) -> Appended:
-        """The second half: the bytes are written, now the log has them."""
+    def apply_admitted(self, entry: Admitted, commit_number: int) -> Appended:
+        """The second half: the bytes are written, now the log has them. Nothing here may fail."""
         header, base_offset = entry.header, entry.base_offset
         last_offset = base_offset + header[6]
-        if self.leader_epoch != self._epoch_written:
-            self._begin_epoch(base_offset)
         self.active.note_append(base_offset, last_offset, len(entry.batch), header[8])
         if header[9] >= 0:
             if header[5] & CONTROL:
@@ -228,15 +261,23 @@ class SegmentedLog:
                 self.producer_states.record(header, base_offset)
         self.log_end_offset = last_offset + 1
         log_append_time_ms = header[8] if self._rules.is_log_append_time else NO_TIMESTAMP
-        return Appended(
-            base_offset, last_offset, log_append_time_ms, self.log_start_offset, 0, False
+        return _new_tuple(
+            Appended,
+            (
+                base_offset,
+                last_offset,
+                log_append_time_ms,
+                self.log_start_offset,
+                commit_number,
+                False,
+            ),
         )
 
     def redo(self, entry: Admitted) -> None:
         """Recovery: append a batch that has its offset and epoch already."""
         self.epochs.assign(entry.header[2], entry.base_offset)
         self.write_admitted([entry], self.environment.clock.now_ms())
-        self.apply_admitted(entry)
+        self.apply_admitted(entry, 0)
         self.advance_high_watermark(self.log_end_offset)
 
     def advance_high_watermark(self, offset: int) -> None:
@@ -371,6 +412,22 @@ class SegmentedLog:
     def sync_job(self) -> SyncJob:
         return log_syncing.sync_job(self)
 
+    def fail(self, error: BaseException) -> None:
+        """Take nothing more: nobody knows what the medium has of this log.
+
+        After a failed sync the system takes the pages for written: a second sync that succeeds
+        would say nothing. The next start reads what is there.
+        """
+        if self.failure is None:
+            _logger.error("%s takes no records until the next start: %s", self.partition, error)
+        self.failure = error
+        self.is_direct = False
+
+    def raise_failure(self) -> None:
+        raise StorageFailure(
+            f"{self.partition} failed before; restart the broker"
+        ) from self.failure
+
     def raise_recovery_point(self, offset: int) -> None:
         """Records below ``offset`` are on the medium."""
         self.recovery_point = max(self.recovery_point, min(offset, self.log_end_offset))
@@ -504,6 +561,8 @@ class SegmentedLog:
 
     def close(self) -> None:
         """Leave the files as a clean stop should; a log that nobody touched is left alone."""
+        if self.failure is not None:
+            self.raise_failure()
         if self.active.is_loaded and (self.active.size_bytes or not self.active.handle.creates):
             self.active.time_index.maybe_append(
                 self.active.max_timestamp_ms, self.active.max_timestamp_offset
@@ -518,7 +577,7 @@ class SegmentedLog:
 
     def is_flush_due(self, now_ms: int) -> bool:
         """Whether the oldest record that is not on the medium has waited for ``flush.ms``."""
-        if self.recovery_point >= self.log_end_offset:
+        if self.recovery_point >= self.log_end_offset or self.failure is not None:
             self._unflushed_since_ms = now_ms
             return False
         return now_ms - self._unflushed_since_ms >= self.config.flush_ms

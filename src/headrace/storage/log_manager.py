@@ -269,6 +269,8 @@ class LogManager:
         """``append`` of a single batch: what nearly every request is."""
         if log.is_direct:
             return log.append_batch(batch, origin, self._now_ms())
+        if isinstance(log, SegmentedLog) and not log.is_deleted:
+            return self._atomic.append_synced(log, batch, origin, self._now_ms())
         return self._atomic.append(((log, batch),), origin, self._now_ms())[0]
 
     def when_durable(

@@ -80,7 +80,7 @@ class MemoryLog:
         admitted = self.admit(batch, origin, now_ms, self.log_end_offset)
         if isinstance(admitted, Appended):
             return admitted
-        appended = self.apply_admitted(admitted)
+        appended = self.apply_admitted(admitted, 0)
         self.advance_high_watermark(self.log_end_offset)
         return appended
 
@@ -108,7 +108,7 @@ class MemoryLog:
     def undo_write(self) -> None:
         """See ``write_admitted``."""
 
-    def apply_admitted(self, entry: Admitted) -> Appended:
+    def apply_admitted(self, entry: Admitted, commit_number: int) -> Appended:
         header, base_offset = entry.header, entry.base_offset
         last_offset = base_offset + header[6]
         if self.epochs.latest != self.leader_epoch:
@@ -123,7 +123,8 @@ class MemoryLog:
             self._record_producer(header, base_offset, entry.batch)
         if self.size_bytes > self._size_max:
             self._drop_oldest()
-        return self._appended(base_offset, last_offset, header[8], False)
+        appended = self._appended(base_offset, last_offset, header[8], False)
+        return appended._replace(commit_number=commit_number) if commit_number else appended
 
     def _appended(
         self, base_offset: int, last_offset: int, timestamp_ms: int, is_duplicate: bool

@@ -33,7 +33,10 @@ _FILE_CRC_COVERS = 16
 _FRAME_HEAD = struct.Struct(">IIQQ")
 _CRC_FROM = 8
 _COUNT = struct.Struct(">I")
+_ONE = _COUNT.pack(1)
 _ENTRY_HEAD = struct.Struct(">H")
+_ENTRY_PLACE = struct.Struct(">i16s")
+_ENTRY_TAIL = struct.Struct(">qI")
 _ENTRY_REST = struct.Struct(">i16sqI")
 _FRAME_BYTES_MAX = 2**31 - 1
 FRAMES_FROM = 32
@@ -109,11 +112,17 @@ class WriteAheadLog:
 
     def append(self, entries: Sequence[FrameEntry]) -> int:
         """Write one frame; its commit number. On failure nothing is left of it."""
+        return self._write(_frame_buffers(entries))
+
+    def append_one(self, entry_head: bytes, base_offset: int, batch: Buffer) -> int:
+        """``append`` of a single entry, whose ``entry_head`` the caller has kept."""
+        return self._write([_ONE + entry_head + _ENTRY_TAIL.pack(base_offset, len(batch)), batch])
+
+    def _write(self, buffers: list[Buffer]) -> int:
         if self.failure is not None:
             raise StorageFailure("the write-ahead log failed to sync; restart the broker") from (
                 self.failure
             )
-        buffers = _frame_buffers(entries)
         payload_bytes = sum(map(len, buffers))
         if payload_bytes > _FRAME_BYTES_MAX:
             raise StorageFailure(f"an append of {payload_bytes} bytes is too large for one frame")
@@ -286,16 +295,16 @@ def _sync_file(file: DiskFile) -> None:
 def _frame_buffers(entries: Sequence[FrameEntry]) -> list[Buffer]:
     buffers: list[Buffer] = [_COUNT.pack(len(entries))]
     for entry in entries:
-        topic = entry.partition.topic.encode()
-        buffers.append(
-            _ENTRY_HEAD.pack(len(topic))
-            + topic
-            + _ENTRY_REST.pack(
-                entry.partition.partition, entry.topic_id, entry.base_offset, len(entry.batch)
-            )
-        )
+        head = entry_head(entry.partition, entry.topic_id)
+        buffers.append(head + _ENTRY_TAIL.pack(entry.base_offset, len(entry.batch)))
         buffers.append(entry.batch)
     return buffers
+
+
+def entry_head(partition: TopicPartition, topic_id: TopicId) -> bytes:
+    """The part of an entry that says which log it is for."""
+    topic = partition.topic.encode()
+    return _ENTRY_HEAD.pack(len(topic)) + topic + _ENTRY_PLACE.pack(partition.partition, topic_id)
 
 
 def _frame_head(generation: int, number: int, buffers: list[Buffer], payload_bytes: int) -> bytes:
@@ -348,7 +357,11 @@ def _frames_in(disk: Disk, path: str, generation: int) -> Iterator[Frame]:
         payload = file.read_at(position, length)
         if len(payload) < length or crc32c(payload, crc32c(head[_CRC_FROM:])) != crc:
             break
-        yield Frame(number, _entries_in(payload))
+        try:
+            entries = _entries_in(payload)
+        except (struct.error, UnicodeDecodeError):
+            break  # the checksum is right, but nobody wrote this
+        yield Frame(number, entries)
         position, previous_number = position + length, number
     file.close()
 

@@ -82,10 +82,7 @@ def _single(
     except HeadraceError as error:
         failed = _failed(data.index, error)
         return ProduceResponse([TopicProduceResponse(topic.name, topic.topic_id, [failed])])
-    if appended.commit_number:
-        stored = TopicProduceResponse(topic.name, topic.topic_id, [_stored(data.index, appended)])
-        return _when_durable(appended.commit_number, ProduceResponse([stored]), context)
-    return produce_success.encode_produce_success(
+    answer = produce_success.encode_produce_success(
         context.version,
         topic.name,
         topic.topic_id,
@@ -94,6 +91,21 @@ def _single(
         appended.log_append_time_ms,
         appended.log_start_offset,
     )
+    if not appended.commit_number:
+        return answer
+    pending = Pending()
+
+    def synced(failure: BaseException | None) -> None:
+        if failure is None:
+            pending.complete(answer)
+        else:
+            failed = _failed(data.index, StorageFailure(str(failure)))
+            pending.complete(
+                ProduceResponse([TopicProduceResponse(topic.name, topic.topic_id, [failed])])
+            )
+
+    context.broker.producing.when_durable(appended.commit_number, synced)
+    return pending
 
 
 def _several(request: ProduceRequest, context: RequestContext) -> ProduceResponse | Pending | None:
