@@ -1,6 +1,6 @@
 # Every verb of the project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench clean lock
+.PHONY: help run test check format bench bench-quick soak soak-long fuzz mutate clean lock
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +15,7 @@ help: ## List the verbs
 $(STAMP): pyproject.toml constraints.txt
 ifdef UV
 	uv venv --quiet --allow-existing --python $(PYTHON) $(VENV)
-	uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'
+	uv pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[dev]'
 else
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
@@ -26,23 +26,38 @@ run: $(STAMP) ## Start a broker on 127.0.0.1:9092 over ./data
 	@$(BIN)/headrace serve --data ./data
 
 test: $(STAMP) ## Run every test (real clients over real sockets included)
-	$(BIN)/python -m pytest -q -n 2 tests/unit tests/contract tests/simulation tests/wire tests/fuzz
+	$(BIN)/python -m pytest -q -n 2 tests/unit tests/bench tests/contract tests/simulation tests/wire tests/fuzz
 	$(BIN)/python -m pytest -q tests/process
 	$(BIN)/python -m pytest -q -n 4 tests/interop
 
 check: $(STAMP) ## Format, lint, types, layers, unit and simulation tests: under a minute
-	$(BIN)/ruff format --check src tests tools
-	$(BIN)/ruff check src tests tools
+	$(BIN)/ruff format --check src tests tools bench soak
+	$(BIN)/ruff check src tests tools bench soak
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/unit tests/contract tests/simulation
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/unit tests/bench tests/contract tests/simulation
 
 format: $(STAMP) ## Rewrite the sources in the project's format
-	$(BIN)/ruff format src tests tools
-	$(BIN)/ruff check --fix src tests tools
+	$(BIN)/ruff format src tests tools bench soak
+	$(BIN)/ruff check --fix src tests tools bench soak
 
-bench: $(STAMP) ## Measure the bare path: requests per second and broker CPU
-	$(BIN)/python -m bench.bare_path
+bench: $(STAMP) ## Measure beside Apache Kafka in one run (40 minutes); results in bench/results
+	$(BIN)/python -m bench
+
+bench-quick: $(STAMP) ## The same for development: fewer works and rounds, under 3 minutes
+	$(BIN)/python -m bench --quick
+
+soak: $(STAMP) ## 1,000 times kill -9 under load; every record and commit is checked (30 minutes)
+	$(BIN)/python -m soak kill --cycles 1000
+
+soak-long: $(STAMP) ## 45 minutes of steady load: rate, latency, memory, descriptors over time
+	$(BIN)/python -m soak long --minutes 45
+
+fuzz: $(STAMP) ## 30 minutes of arbitrary and damaged input
+	$(BIN)/python -m tests.fuzz --minutes 30
+
+mutate: $(STAMP) ## Break each guarantee on purpose; the tests must notice (docs/proof.md)
+	$(BIN)/python -m tools.mutate
 
 lock: $(STAMP) ## Write the installed versions into constraints.txt
 	$(BIN)/python tools/lock.py > constraints.txt.new && mv constraints.txt.new constraints.txt

@@ -19,7 +19,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
 from tests.interop.broker_process import BrokerProcess
 from tests.process.resources import cpu_seconds, open_descriptors, resident_megabytes
 from tests.wire.calls import FETCH, fetch_request

@@ -1,0 +1,1 @@
+"""Light clients for loads where a full client would be what is measured."""

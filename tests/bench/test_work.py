@@ -1,0 +1,47 @@
+"""The list of all work: names, bars, and values that are the same in every run."""
+
+from __future__ import annotations
+
+from bench.clients import random_values, text_values
+from bench.work import AFTER_LOAD, BEFORE_LOAD, GROWTH, LIFE_CYCLE, STEADY
+from bench.work.produce import throughput
+
+REPEATED = (*BEFORE_LOAD, *STEADY, *AFTER_LOAD, *LIFE_CYCLE)
+
+
+def bars(name):
+    work = next(work for work in REPEATED if work.name == name)
+    return {figure.name: figure.bar for figure in work.figures}
+
+
+def test_names_of_work_and_of_its_figures_are_unique():
+    names = [work.name for work in (*REPEATED, *GROWTH)]
+    assert len(names) == len(set(names))
+    for work in REPEATED:
+        assert len({figure.name for figure in work.figures}) == len(work.figures)
+        assert work.rounds_max >= 1
+        assert work.durability
+
+
+def test_the_bars_stand_where_they_belong():
+    assert bars("produce-100B-1p") == {"rate": 1.0, "broker CPU": 0.5}
+    assert bars("produce-1000B-1p") == {"rate": 1.3, "broker CPU": None}
+    assert bars("produce-100B-12p") == {"rate": None, "broker CPU": None}
+    assert bars("consume-100B-1p") == {"rate": 1.0, "broker CPU": 0.8}
+    assert bars("consume-1000B-1p") == {"rate": 1.0, "broker CPU": 0.8}
+    assert bars("synchronous") == {"p50": 0.8, "p99": 0.75, "p99.9": None}
+    assert bars("single") == {"rate": 5.0, "broker CPU": None}
+    assert bars("end-to-end-10000") == {"p50": 0.5, "p99": 0.3, "p99.9": None}
+    assert set(bars("end-to-end-1000").values()) == {None}
+    assert bars("memory-idle") == {"resident": 0.2}
+    assert bars("memory-loaded") == {"resident": 0.15, "peak": None}
+
+
+def test_small_records_are_counted_and_large_ones_weighed():
+    assert throughput(100, 2_000_000, 5e5, 1.0) == {"rate": 5e5, "broker CPU": 0.5}
+    assert throughput(1_000, 500_000, 2e5, 1.0) == {"rate": 200.0, "broker CPU": 2.0}
+
+
+def test_values_have_the_size_asked_for_and_text_is_the_same_in_every_run():
+    assert {len(value) for value in (*random_values(100), *text_values(1_000))} == {100, 1_000}
+    assert text_values(300) == text_values(300)
