@@ -52,6 +52,11 @@ class BrokerProcess:
         return self._running().pid
 
     def start(self) -> None:
+        self.spawn()
+        self.wait_until_ready()
+
+    def spawn(self) -> None:
+        """Only begin to start: the broker may be killed before it is ready."""
         if self._process is not None:
             raise RuntimeError("the broker is running already")
         listener = f"kafka://127.0.0.1:{self._port}"
@@ -59,7 +64,9 @@ class BrokerProcess:
         command += ["--data", str(self.directory), "--listen", listener, *self._options]
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-        self._port = self._wait_for_port(self._process)
+
+    def wait_until_ready(self) -> None:
+        self._port = self._wait_for_port(self._running())
 
     def terminate(self) -> int:
         """Ask for a clean stop; the exit status is the answer."""

@@ -58,9 +58,13 @@ class NeighbourhoodWatch:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self.stop()
+        self._client.socket.close()
+
+    def stop(self) -> None:
+        """Keep the connection, but ask for nothing more."""
         self._ending.set()
         self._thread.join(PROGRESS_SECONDS_MAX)
-        self._client.socket.close()
 
     def expect_progress(self) -> None:
         """It must get on, whatever the others do."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.process.load import read_to_end
 from tests.process.parties import connect, create_topic
+from tests.process.reading import read_to_end
 from tests.wire.calls import batch, fetch, produce
 
 if TYPE_CHECKING:

@@ -100,6 +100,14 @@ class LogSettings:
         unit=MILLISECONDS,
         minimum=1,
     )
+    log_initial_task_delay_ms: int = declare.long(
+        "log.initial.task.delay.ms",
+        30_000,
+        "Time after the start in which nothing is deleted: enough to change a wrong setting.",
+        unit=MILLISECONDS,
+        minimum=0,
+        internal=True,
+    )
     log_cleanup_policy: frozenset[str] = declare.item_set(
         "log.cleanup.policy",
         "delete",

@@ -21,6 +21,14 @@ class NetworkSettings:
         minimum=1,
         importance=HIGH,
     )
+    queued_max_request_bytes: int = declare.long(
+        "queued.max.request.bytes",
+        512 * 2**20,
+        "Memory for requests of over 1 MiB that arrive or are handled, over all connections; while"
+        " it is used up, further ones are not read. -1 sets no limit (Kafka's default).",
+        unit=BYTES,
+        minimum=-1,
+    )
     socket_send_buffer_bytes: int = declare.integer(
         "socket.send.buffer.bytes",
         -1,

@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 
 INTERVAL_SECONDS = 5.0
 """How often the storage is asked; it knows itself what is due."""
+INTERVAL_SECONDS_MIN = 0.05
+"""However often compaction or retention are wanted."""
 
 
 class Housekeeping:
@@ -25,6 +27,7 @@ class Housekeeping:
 
     def __init__(self, broker: Broker, background: Background) -> None:
         self._background = background
+        self._broker = broker
         self._chores = Chores(broker.logs, broker.clock, lambda: broker.config)
         broker.topics.on_change(self._topic_changed)
         self._timer: Cancellable | None = None
@@ -34,7 +37,13 @@ class Housekeeping:
         return self._chores.uncleanable_count
 
     def start(self) -> None:
-        self._timer = self._background.call_later(INTERVAL_SECONDS, self._turn)
+        self._wait()
+
+    def _wait(self) -> None:
+        config = self._broker.config
+        wanted_ms = min(config.log_cleaner_backoff_ms, config.log_retention_check_interval_ms)
+        seconds = min(INTERVAL_SECONDS, max(INTERVAL_SECONDS_MIN, wanted_ms / 1000))
+        self._timer = self._background.call_later(seconds, self._turn)
 
     def _turn(self) -> None:
         try:
@@ -42,7 +51,7 @@ class Housekeeping:
         except HeadraceError as error:
             # A full disk must not end the chores: retention is what will make room.
             log.error("housekeeping failed: %s", error.message)
-        self._timer = self._background.call_later(INTERVAL_SECONDS, self._turn)
+        self._wait()
 
     def _topic_changed(self, change: TopicChange) -> None:
         if change.event is TopicEvent.DELETED:

@@ -16,6 +16,7 @@ def test_everything_that_topics_inherit_in_its_finest_unit_is_dynamic() -> None:
     coarse = {"log.roll.hours", "log.roll.jitter.hours", "log.retention.minutes"}
     coarse |= {"log.retention.hours", "log.flush.scheduler.interval.ms"}
     process_wide = {"log.cleaner.enable", "log.retention.check.interval.ms"}
+    process_wide |= {"log.initial.task.delay.ms"}
     process_wide |= {f"log.flush.{what}offset.checkpoint.interval.ms" for what in ("", "start.")}
     static = {name for name, option in catalogue(LogSettings).items() if not option.dynamic}
     assert static == coarse | process_wide
