@@ -85,6 +85,7 @@ class Outbox:
         transport: asyncio.Transport,
         on_drained: Callable[[], None],
     ) -> None:
+        """``on_drained`` is called by the loop once a socket that was full has taken everything."""
         self._loop = loop
         self._transport = transport
         self._on_drained = on_drained
@@ -142,7 +143,7 @@ class Outbox:
         if written < len(data):
             self._keep(memoryview(data)[written:])
             self._watch()
-        return True
+        return not self._closed
 
     def _keep(self, rest: memoryview) -> None:
         self._queue.append(rest)
@@ -164,7 +165,6 @@ class Outbox:
             self._give_up()
             return
         self._unwatch()
-        self._on_drained()
 
     def _send_file(self, head: _FileRange) -> None:
         sent = os.sendfile(self.socket_descriptor, head.descriptor, head.position, head.remaining)
@@ -201,15 +201,22 @@ class Outbox:
     def _watch(self) -> None:
         if self._watched < 0:
             # The loop refuses a second watcher on a transport's descriptor, so it gets a duplicate.
-            self._watched = os.dup(self.socket_descriptor)
+            try:
+                self._watched = os.dup(self.socket_descriptor)
+            except OSError:  # no descriptor is left: who does not read is the first to go
+                self._give_up()
+                return
             self.stalled_since = self._loop.time()
             self._loop.add_writer(self._watched, self._on_writable)
 
     def _on_writable(self) -> None:
         if self._transport.is_closing():
             self.close()
-        else:
-            self._pump()
+            return
+        self._pump()
+        # Not from ``send``: its caller would put new answers between the chunks of the old ones.
+        if not self._queue and not self._closed:
+            self._on_drained()
 
     def _unwatch(self) -> None:
         if self._watched >= 0:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.codecs.kafka.messages import API_NAMES
 from headrace.frontends.kafka.fetch_sessions import FetchSessions
+from headrace.frontends.kafka.large_frames import LargeFrames
 from headrace.frontends.kafka.served_apis import HANDLERS
 from headrace.frontends.kafka.session import Session
+from headrace.frontends.kafka.turns import Turns
 from headrace.model.errors import AddressInUse
 
 if TYPE_CHECKING:
@@ -53,6 +55,10 @@ class KafkaListener:
         self.fetch_sessions = FetchSessions(
             broker.config.max_incremental_fetch_session_cache_slots, broker.chance
         )
+        self.large_frames = LargeFrames(
+            broker.config.queued_max_request_bytes, broker.config.socket_request_max_bytes
+        )
+        self.turns = Turns(asyncio.get_running_loop())
         # All connections receive into this buffer in turn; what is no whole frame moves to the
         # session.
         self.receive_buffer = bytearray(RECEIVE_BUFFER_BYTES)

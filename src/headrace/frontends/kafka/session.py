@@ -1,9 +1,9 @@
 """One Kafka connection: bytes in, frames, requests, answers in the order of the requests.
 
 Nothing here is a task: a request is handled when its last byte has come, inside the callback that
-brought it. An answer that must wait (a parked fetch, a join, a sync to disk) is a ``Pending``;
-later
-answers queue behind it. Reading stops while too many answers wait or the peer does not take them.
+brought it; a very large one in turns with the other connections. An answer that must wait (a parked
+fetch, a join, a sync to disk) is a ``Pending``; later answers queue behind it. Reading stops while
+too many answers wait or the peer does not take them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import asyncio
 import logging
 import struct
 from collections import deque
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from headrace.codecs.kafka.errors import MalformedMessage
 from headrace.codecs.kafka.headers import encode_response_frame
@@ -21,24 +22,33 @@ from headrace.codecs.kafka.wire import skip_tagged_fields
 from headrace.frontends.common.outbox import Outbox, pin_files, release_files
 from headrace.frontends.kafka.context import Pending, RequestContext
 from headrace.frontends.kafka.handlers.api_18_api_versions import unsupported_version
+from headrace.frontends.kafka.large_frames import LARGE_FROM_BYTES
 from headrace.frontends.kafka.routes import Route, route_of
 from headrace.model.errors import HeadraceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from headrace.frontends.kafka.listener import AdvertisedAddress, KafkaListener
 
 log = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
 
 FRAME_FIRST_BYTES = 64 * 1024
 """What a frame's claimed size is believed at first; its buffer grows as bytes arrive."""
+
+TURN_READ_BYTES = 512 * 1024
+"""Read of a large frame in one turn; to copy them into fresh memory takes about a millisecond."""
 
 FRAME_BYTES_PER_SECOND_MIN = 64 * 1024
 """A peer that sends a request slower than this is cut off, once its patience is used up."""
 
 OTHER_FRAME_BYTES_MAX = 8 * 1024 * 1024
 """Only Produce carries records; anything else this large is a multitude of tiny objects."""
+
+ANSWER_BYTES_LARGE = 16 * 1024
+OUTGOING_CHUNKS_MAX = 512
+"""Answers are gathered while requests are read; no more of them than this, and none so large."""
 
 PRODUCE_KEY = 0
 API_VERSIONS_KEY = 18
@@ -63,13 +73,14 @@ _Known = tuple[
 class _Slot:
     """The place of one answer in the queue."""
 
-    __slots__ = ("chunks", "correlation_id", "pending", "route", "started")
+    __slots__ = ("chunks", "correlation_id", "pending", "route", "size_bytes", "started")
 
     def __init__(self, route: Route, correlation_id: int, pending: Pending | None) -> None:
         self.route = route
         self.correlation_id = correlation_id
         self.pending = pending
         self.chunks: list[Any] | None = None
+        self.size_bytes = 0
         self.started = perf_counter()
 
 
@@ -95,13 +106,19 @@ class Session(asyncio.BufferedProtocol):
         self._in_flight_max = config.connection_requests_max
         self._outbox_bytes_max = config.connection_buffered_bytes_max
         # Bytes that are no whole frame yet, or that wait while reading is paused.
-        self._own: bytearray | None = None
+        self._own: bytearray | mmap | None = None
         self._filled = 0
         self._frame_begun = 0.0
         self._outgoing: list[Any] = []
         self._slots: deque[_Slot] = deque()
+        self._ready_bytes = 0
+        """Size of the answers that wait in their slots behind one that is still owed."""
         self._parsing = False
         self._paused = False
+        self._is_busy = False
+        """A request is handled in turns: the next one has to wait for its end."""
+        self._reserved_bytes = 0
+        self._awaits_memory = False
         self._known: dict[int, _Known] = {}
         self._client_header: bytes | None = None
         self._client_id: str | None = None
@@ -124,6 +141,8 @@ class Session(asyncio.BufferedProtocol):
             return self._listener.receive_view
         if self._filled == len(self._own):
             self._grow()
+        if self._reserved_bytes:
+            return memoryview(self._own)[self._filled : self._filled + TURN_READ_BYTES]
         return memoryview(self._own)[self._filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -138,6 +157,13 @@ class Session(asyncio.BufferedProtocol):
         else:
             self._filled += nbytes
             self._parse_own()
+            is_large = self._filled >= LARGE_FROM_BYTES and not self.closed
+            if is_large and not (self._reserved_bytes or self._paused):
+                self._reserve_frame()
+            elif is_large:
+                self._let_others_in()
+        if self._paused:
+            self._resume()
 
     def eof_received(self) -> bool:
         return False  # the transport closes itself
@@ -153,6 +179,9 @@ class Session(asyncio.BufferedProtocol):
                 release_files(slot.chunks)
         self._slots.clear()
         self._known.clear()
+        if self._awaits_memory:
+            self._listener.large_frames.withdraw(self._memory_granted)
+        self._release_frame()
         self._listener.forget(self)
 
     # --- frames ---------------------------------------------------------------------------------
@@ -160,13 +189,19 @@ class Session(asyncio.BufferedProtocol):
     def _grow(self) -> None:
         """More room for the frame that has begun; never more than twice of what has come."""
         assert self._own is not None
-        size = FRAME_FIRST_BYTES
+        size, frame_end = FRAME_FIRST_BYTES, 0
         if self._filled >= 4:
             frame_end = 4 + _unpack_size(self._own)[0]
             size = min(frame_end, max(2 * self._filled, FRAME_FIRST_BYTES))
         # A new buffer, not a larger one: somebody may still look at a slice of the old one.
-        grown = bytearray(max(size, self._filled + 1))
-        grown[: self._filled] = memoryview(self._own)[: self._filled]
+        grown: bytearray | mmap
+        if LARGE_FROM_BYTES <= self._filled < frame_end:
+            # Memory comes page by page with its bytes: nothing is copied or zeroed in one go while
+            # the others wait.
+            grown = mmap(-1, frame_end, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+        else:
+            grown = bytearray(max(size, self._filled + 1))
+        memoryview(grown)[: self._filled] = memoryview(self._own)[: self._filled]
         self._own = grown
 
     def _parse_own(self) -> None:
@@ -179,9 +214,44 @@ class Session(asyncio.BufferedProtocol):
             self._own = None
             self._filled = 0
         elif consumed:
-            self._own = own[consumed:filled]
+            self._own = bytearray(memoryview(own)[consumed:filled])
             self._filled = filled - consumed
             self._frame_begun = self.last_active
+        if consumed and not self._is_busy:
+            self._release_frame()
+
+    def _reserve_frame(self) -> None:
+        """The frame has become a large one: room for all of it, or the rest is not read yet."""
+        assert self._own is not None
+        size = 4 + _unpack_size(self._own)[0]
+        if self._listener.large_frames.reserve(size, self._memory_granted):
+            self._reserved_bytes = size
+        else:
+            self._awaits_memory = True
+            self._pause()
+
+    def _let_others_in(self) -> None:
+        """Of a large frame, one piece is read in a turn: the loop itself would take many."""
+        if not self._paused:
+            self._transport.pause_reading()
+            self._listener.turns.add(self._read_on)
+
+    def _read_on(self) -> bool:
+        if not self._paused and not self.closed and not self._transport.is_closing():
+            self._transport.resume_reading()
+        return False
+
+    def _memory_granted(self) -> None:
+        assert self._own is not None
+        self._awaits_memory = False
+        self._reserved_bytes = 4 + _unpack_size(self._own)[0]
+        self._frame_begun = self._loop.time()
+        self._resume()
+
+    def _release_frame(self) -> None:
+        if self._reserved_bytes:
+            size, self._reserved_bytes = self._reserved_bytes, 0
+            self._listener.large_frames.release(size)
 
     def _parse(self, view: memoryview, end: int) -> int:
         """Handle the whole frames in ``view[:end]``; how many bytes they took."""
@@ -264,10 +334,56 @@ class Session(asyncio.BufferedProtocol):
         """Send at once, or behind the answers that are still owed."""
         if self._slots:
             slot = _Slot(route, correlation_id, None)
-            slot.chunks = _encode(route, correlation_id, response)
+            self._fill(slot, response)
             self._slots.append(slot)
         else:
-            self._outgoing += _encode(route, correlation_id, response)
+            chunks = _encode(route, correlation_id, response)
+            self._outgoing += chunks
+            # One read may bring thousands of requests: what they have coming must be counted.
+            if (
+                len(chunks) > 2
+                or len(chunks[-1]) > ANSWER_BYTES_LARGE
+                or len(self._outgoing) > OUTGOING_CHUNKS_MAX
+            ):
+                self._flush()
+
+    def in_turns(
+        self, work: Generator[None, None, _Answer], context: RequestContext
+    ) -> _Answer | Pending:
+        """The answer that ``work`` returns. Each time it yields, the other connections come first;
+        this one is not listened to before the end."""
+        try:
+            next(work)
+        except StopIteration as end:
+            answer: _Answer = end.value
+            return answer
+        self._is_busy = True
+        pending = Pending()
+        self._listener.turns.add(lambda: self._take_turn(work, context, pending))
+        return pending
+
+    def _take_turn(
+        self, work: Generator[None, None, Any], context: RequestContext, pending: Pending
+    ) -> bool:
+        """Whether there is more to do."""
+        try:
+            next(work)
+            return True
+        except StopIteration as end:
+            answer = end.value
+        except Exception as error:
+            route = route_of(context.api_key, context.version)
+            assert route is not None
+            self._fail(route, error)
+            return False
+        self._is_busy = False
+        self._release_frame()
+        if isinstance(answer, Pending):
+            answer.attach(pending.complete)
+        else:
+            pending.complete(answer)
+        self._resume()
+        return False
 
     def _introduce(
         self, frame: memoryview, api_key: int, version: int, correlation_id: int, client_length: int
@@ -318,19 +434,28 @@ class Session(asyncio.BufferedProtocol):
             return
         slot.pending = None
         try:
-            slot.chunks = []
-            if response is not None:
-                slot.chunks = _encode(slot.route, slot.correlation_id, response)
+            self._fill(slot, response)
         except Exception as error:
             self._fail(slot.route, error)
             return
         self._metrics.observe_request(slot.route.api_key, perf_counter() - slot.started)
         slots = self._slots
         while slots and slots[0].chunks is not None:
-            self._outgoing += slots.popleft().chunks or ()
+            ready = slots.popleft()
+            self._ready_bytes -= ready.size_bytes
+            self._outgoing += ready.chunks or ()
         if not self._parsing:
             self._flush()
             self._resume()
+
+    def _fill(self, slot: _Slot, response: Any) -> None:
+        """Put the answer into its place; None is no answer at all."""
+        if response is None:
+            slot.chunks = []
+            return
+        slot.chunks = _encode(slot.route, slot.correlation_id, response)
+        slot.size_bytes = sum(map(len, slot.chunks))
+        self._ready_bytes += slot.size_bytes
 
     def _flush(self) -> None:
         if self._outgoing:
@@ -360,8 +485,10 @@ class Session(asyncio.BufferedProtocol):
 
     def _has_no_room(self) -> bool:
         return (
-            len(self._slots) >= self._in_flight_max
-            or self.outbox.buffered_bytes > self._outbox_bytes_max
+            self._is_busy
+            or self._awaits_memory
+            or len(self._slots) >= self._in_flight_max
+            or self.outbox.buffered_bytes + self._ready_bytes > self._outbox_bytes_max
         )
 
     def _pause(self) -> None:
@@ -371,15 +498,12 @@ class Session(asyncio.BufferedProtocol):
 
     def _resume(self) -> None:
         """Go on reading if there is room again; first what had been read already."""
-        if not self._paused or self.closed or self._parsing:
-            return
-        if self._has_no_room():
-            return
-        self._paused = False
-        if self._own is not None:
-            self._parse_own()
-        if not self._paused and not self.closed and not self._transport.is_closing():
-            self._transport.resume_reading()
+        while self._paused and not self.closed and not self._parsing and not self._has_no_room():
+            self._paused = False
+            if self._own is not None:
+                self._parse_own()
+            if not self._paused and not self.closed and not self._transport.is_closing():
+                self._transport.resume_reading()
 
     def cut_off(self, reason: str, detail: str) -> None:
         """End the connection for what the peer did, and say so; ``reason`` is a fixed word."""

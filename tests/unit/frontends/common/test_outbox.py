@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import socket
 
@@ -158,5 +159,24 @@ def test_file_that_became_shorter_aborts_instead_of_hanging(pair, big_file):
         outbox.send([beyond])
         assert transport.aborted
         assert beyond.pins == 0
+
+    asyncio.run(scenario())
+
+
+def test_without_a_descriptor_the_connection_is_given_up(pair, monkeypatch: pytest.MonkeyPatch):
+    """Watching takes a duplicate: who does not read while none is left is the first to go."""
+
+    def no_descriptor_left(descriptor: int) -> int:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    async def scenario() -> None:
+        transport = SocketTransport(pair[0])
+        outbox = Outbox(asyncio.get_running_loop(), transport, lambda: None)
+        monkeypatch.setattr(os, "dup", no_descriptor_left)
+        outbox.send([b"x" * 50_000_000])
+        assert transport.aborted
+        assert outbox.buffered_bytes == 0
+        outbox.send([b"more"])
+        assert outbox.buffered_bytes == 0
 
     asyncio.run(scenario())

@@ -34,6 +34,8 @@ from headrace.records.compression import Compression
 from headrace.records.header import COMPRESSION_MASK, TRANSACTIONAL
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from headrace.broker.topics import Partition
     from headrace.codecs.kafka.generated.produce import (
         PartitionProduceData,
@@ -51,6 +53,8 @@ ZSTD_FROM = 7
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 _ACKS = frozenset({ACKS_NONE, ACKS_LEADER, ACKS_ALL})
 _ATTRIBUTES_LOW_BYTE = 22
+TURN_BYTES = 1024 * 1024
+"""Records that are written before the other connections are looked at again."""
 
 
 def handle(
@@ -67,7 +71,7 @@ def handle(
         and context.version >= produce_success.VERSION_MIN
     ):
         return _single(topics[0], topics[0].partition_data[0], acks, context)
-    return _several(request, context)
+    return context.session.in_turns(_several(request, context), context)
 
 
 def _single(
@@ -108,14 +112,21 @@ def _single(
     return pending
 
 
-def _several(request: ProduceRequest, context: RequestContext) -> ProduceResponse | Pending | None:
+def _several(
+    request: ProduceRequest, context: RequestContext
+) -> Generator[None, None, ProduceResponse | Pending | None]:
+    """Batch after batch. A request may bring a hundred megabytes: others get their turn between."""
     acks = request.acks
-    commit_number = 0
+    commit_number = turn_bytes = 0
     topics = []
     for topic in request.topic_data:
         partitions = _look_up(topic, context)
         responses = []
         for data in topic.partition_data:
+            turn_bytes += len(data.records or b"")
+            if turn_bytes > TURN_BYTES:
+                turn_bytes = 0
+                yield
             try:
                 if partitions is None:
                     raise _unknown(topic, context)
