@@ -35,6 +35,8 @@ def identify(disk: Disk, directory: str, chance: Chance, configured_node_id: int
     if known is not None:
         return ClusterInfo(known.cluster_id, Node(known.node_id, known.directory_id), False)
     disk.make_directory(directory)
+    # All that will be promised is only as safe as the name of the directory that it is in.
+    disk.sync_directory(directory.rpartition("/")[0] or ("/" if directory[:1] == "/" else "."))
     properties = MetaProperties(uuid_text(new_uuid(chance)), configured_node_id, new_uuid(chance))
     write_meta_properties(disk, directory, properties)
     node = Node(properties.node_id, properties.directory_id)

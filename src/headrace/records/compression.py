@@ -44,6 +44,7 @@ _LZ4_STORED = 1 << 31
 
 GZIP_WINDOW_BITS = 31
 GZIP_LEVEL_DEFAULT = 6
+GZIP_PIECE_BYTES = 4096
 ZSTD_LEVEL_DEFAULT = 3
 
 OUTPUT_FIRST_GUESS = 64 * 1024
@@ -100,23 +101,35 @@ def _raise_if_too_large(size: int, size_max: int) -> None:
 def _decompress_gzip(data: Buffer, size_max: int) -> bytes:
     """One or more gzip members, as Java's GZIPInputStream takes them."""
     parts: list[bytes] = []
-    size = 0
-    rest: Buffer = data
-    while True:
-        decompressor = zlib.decompressobj(GZIP_WINDOW_BITS)
+    size = position = 0
+    with memoryview(data) as view:
+        while True:
+            part, position = _gzip_member(view, position, size_max - size)
+            size += len(part)
+            parts.append(part)
+            if position == len(view):
+                return b"".join(parts)
+
+
+def _gzip_member(view: memoryview, position: int, size_max: int) -> tuple[bytes, int]:
+    """(content, position after it). The input is given in pieces: the library copies what lies
+    behind the end of a member, and there may be a member every twenty bytes."""
+    decompressor = zlib.decompressobj(GZIP_WINDOW_BITS)
+    output = bytearray()
+    while not decompressor.eof:
+        piece: Buffer = decompressor.unconsumed_tail
+        if not piece:
+            piece = view[position : position + GZIP_PIECE_BYTES]
+            position += len(piece)
+            if not piece:
+                raise CorruptRecord("gzip: the data is cut off")
         try:
             # One byte more than allowed is asked for: only so is "too large" told from "full".
-            part = decompressor.decompress(rest, size_max - size + 1)
+            output += decompressor.decompress(piece, size_max - len(output) + 1)
         except zlib.error as error:
             raise CorruptRecord(f"gzip: {error}") from error
-        size += len(part)
-        _raise_if_too_large(size, size_max)
-        parts.append(part)
-        if not decompressor.eof:
-            raise CorruptRecord("gzip: the data is cut off")
-        rest = decompressor.unused_data
-        if not rest:
-            return b"".join(parts)
+        _raise_if_too_large(len(output), size_max)
+    return bytes(output), position - len(decompressor.unused_data)
 
 
 # --- snappy -------------------------------------------------------------------------------------

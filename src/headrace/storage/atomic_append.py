@@ -159,7 +159,7 @@ class AtomicAppend:
 
         def done(error: BaseException | None) -> None:
             _finish(jobs, error)
-            if error is None:
+            if error is None and all(log.failure is None for log in logs):
                 self._background.submit(
                     self._recovery_point_writer(),
                     lambda error: self._released(number, generation, error),
@@ -174,10 +174,13 @@ class AtomicAppend:
 
     def _release_now(self, number: int) -> None:
         """The other file is full as well: the writer has to wait for the medium."""
+        self._flush_covered(number)
+        self._covered[number] = {}
+
+    def _flush_covered(self, number: int) -> None:
         for log in self._synced_logs(number):
             log.flush()
         self._recovery_point_writer()()
-        self._covered[number] = {}
 
     def _synced_logs(self, number: int) -> list[SegmentedLog]:
         return [log for log in self._covered[number] if log.is_synced and not log.is_deleted]
@@ -190,9 +193,10 @@ class AtomicAppend:
         Nor may recovery trust what will follow after the cut.
         """
         if any(log in covered for covered in self._covered):
-            self._release_now(0)
-            self._release_now(1)
+            self._flush_covered(0)
+            self._flush_covered(1)
             self.wal.restart()
+            self._covered = [{}, {}]
         if log.recovery_point > offset:
             # What will be written in place of the old records is not on the medium yet.
             log.recovery_point = offset

@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from headrace.environment.ports import Buffer
     from headrace.storage.batch_walk import RawHeader
 
+BATCH_RECORDS_MAX = 1_000_000
+"""A kilobyte can claim millions of records, and whoever opens the batch has to walk through them.
+No client collects more (it is librdkafka's own limit)."""
+OPENED_RECORDS_MAX = 100_000
+"""The same where the broker itself walks through them, while others wait."""
+
 _CRC_FROM = 21
 _COMPRESSION_MAX = int(Compression.ZSTD)
 _FORBIDDEN_TO_CLIENTS = CONTROL | DELETE_HORIZON | LOG_APPEND_TIME
@@ -61,6 +67,7 @@ class BatchRules:
         "is_compacted",
         "is_demanding",
         "is_log_append_time",
+        "opens_batches",
         "segment_bytes",
         "size_max_bytes",
     )
@@ -77,12 +84,10 @@ class BatchRules:
         self.compression = _compression_of(config.compression_type)
         self.compression_level = _compression_level(self.compression, config)
         self.decompressed_bytes_max = decompressed_bytes_max
-        self.is_demanding = (
-            self.is_log_append_time
-            or self.is_compacted
-            or self.compression is not None
-            or self.before_max_ms != _LONG_MAX
+        self.opens_batches = (
+            self.is_compacted or self.compression is not None or self.before_max_ms != _LONG_MAX
         )
+        self.is_demanding = self.is_log_append_time or self.opens_batches
 
 
 def _compression_of(name: str) -> Compression | None:
@@ -132,7 +137,7 @@ def check_client_batch(batch: Buffer, rules: BatchRules, now_ms: int) -> RawHead
         or size > rules.size_max_bytes
         or attributes & _FORBIDDEN_TO_CLIENTS
         or attributes & COMPRESSION_MASK > _COMPRESSION_MAX
-        or last_offset_delta < 0
+        or not 0 <= last_offset_delta < BATCH_RECORDS_MAX
         or last_offset_delta + 1 != record_count
         or max_timestamp_ms - now_ms > rules.after_max_ms
         or (base_sequence < 0 and producer_id >= 0)
@@ -184,6 +189,8 @@ def _client_attribute_fault(header: RawHeader) -> HeadraceError | None:
         return InvalidRecord(
             f"batch has {record_count} records and last offset delta {last_offset_delta}"
         )
+    if record_count > BATCH_RECORDS_MAX:
+        return RecordTooLarge(f"batch of {record_count} records, at most {BATCH_RECORDS_MAX} fit")
     if producer_id >= 0 and header[11] < 0:
         return InvalidRecord(f"producer {producer_id} sent base sequence {header[11]}")
     if attributes & TRANSACTIONAL and producer_id < 0:
@@ -215,8 +222,13 @@ def apply_rules(
     batch: bytearray | memoryview, header: RawHeader, rules: BatchRules, now_ms: int
 ) -> tuple[bytearray | memoryview, RawHeader]:
     """Do what a demanding topic asks of a client's batch; what to store, and its header."""
+    if header[6] >= OPENED_RECORDS_MAX and rules.opens_batches:
+        raise RecordTooLarge(
+            f"batch of {header[6] + 1} records, at most {OPENED_RECORDS_MAX} fit where batches"
+            " are opened (compaction, another compression, a limit on old timestamps)"
+        )
     if rules.is_compacted:
-        _raise_if_null_keys(null_key_indexes(batch))
+        _raise_if_null_keys(null_key_indexes(batch, size_max=rules.decompressed_bytes_max))
     if rules.before_max_ms != _LONG_MAX:
         _raise_if_too_old(batch, rules, now_ms)
     if rules.compression is not None and header[5] & COMPRESSION_MASK != rules.compression:

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-FIRST_DELETION_DELAY_SECONDS = 30.0
-"""Nothing is deleted right after the start, as in Kafka: time to change a setting that is wrong."""
-
 
 class Chores:
     """All recurring work over the logs of one manager."""
@@ -40,7 +37,7 @@ class Chores:
         self._retention = RetentionRounds(config().log_retention_check_interval_ms)
         self._compactor = Compactor(logs.directory, logs.environment)
         self._compaction_due_ms = 0
-        self._deletion_from = clock.monotonic() + FIRST_DELETION_DELAY_SECONDS
+        self._deletion_from = clock.monotonic() + config().log_initial_task_delay_ms / 1000
         self._told: set[TopicPartition] = set()
 
     def run(self) -> None:

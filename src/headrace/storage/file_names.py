@@ -17,11 +17,16 @@ CUT_SUFFIX = ".cut"
 """Bytes that recovery cut off a damaged log and kept for a person to look at."""
 
 DELETED_DIRECTORY_SUFFIX = "-delete"
+STRAY_DIRECTORY_SUFFIX = "-stray"
+"""A directory of another topic with the same name, set aside."""
 
 PARTITION_METADATA = "partition.metadata"
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 SYNCED_FROM = "headrace-fsync-checkpoint"
 """Ours alone: from which offset on the write-ahead log has all of this log (durability=fsync)."""
+
+SYNC_FAILED = "headrace-sync-failed"
+"""Ours alone, and empty: a sync failed, so the system may show bytes that the medium lacks."""
 
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"

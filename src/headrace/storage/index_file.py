@@ -8,7 +8,10 @@ the indexes of every segment that was not flushed, as it has to for Kafka's form
 from __future__ import annotations
 
 from bisect import bisect_right
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from headrace.model.errors import StorageFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,10 +66,15 @@ class IndexFile:
         self.handle.open().truncate(0)
 
     def push(self, *fields: int) -> None:
-        """Add an entry in memory; a full tail goes to the file."""
+        """Add an entry in memory; a full tail goes to the file.
+
+        If the disk refuses, the tail waits for the next entry, or for the end of the segment: the
+        batch that this entry leads to is written, and its append must not fail any more.
+        """
         self._tail += self._entry.pack(*fields)
         if len(self._tail) >= TAIL_BYTES_MAX:
-            self.write_out()
+            with suppress(StorageFailure):
+                self.write_out()
 
     def write_out(self) -> None:
         """Bring the file up to date; it exists afterwards, even if there is no entry."""

@@ -6,14 +6,13 @@ attributes. Whatever fails before or in the write leaves the log as it was.
 
 from __future__ import annotations
 
-import logging
 from bisect import bisect_right
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from crc32c import crc32c
 
-from headrace.model.errors import HeadraceError, OffsetOutOfRange, StorageFailure
+from headrace.model.errors import DamagedLog, HeadraceError, OffsetOutOfRange
 from headrace.records.header import CONTROL
 from headrace.storage import log_syncing, log_trimming, time_lookup
 from headrace.storage.batch_validation import (
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
     from headrace.model.topic import TopicId, TopicPartition
     from headrace.storage.log_environment import LogEnvironment
     from headrace.storage.log_syncing import SyncJob
-
-_logger = logging.getLogger(__name__)
 
 _STAMP = Struct(">qii")
 """Base offset, length, leader epoch: the first sixteen bytes, all outside of the checksum."""
@@ -99,7 +96,7 @@ class SegmentedLog:
         self.truncation_count = 0
         self.is_deleted = False
         self.failure: BaseException | None = None
-        """Why this log takes no records until the next start; see ``fail``."""
+        """Why this log takes no records until the next start; see ``log_syncing.fail``."""
         self._rolled_bytes = 0
         self._unflushed_since_ms = environment.clock.now_ms()
         self.epochs = LeaderEpochs(environment.disk, f"{directory}/{LEADER_EPOCHS}")
@@ -186,7 +183,7 @@ class SegmentedLog:
     ) -> Admitted | Appended:
         """The first half of an append that goes through the write-ahead log: checks and stamps."""
         if self.failure is not None:
-            self.raise_failure()
+            log_syncing.raise_failure(self)
         rules = self._rules
         if origin is _CLIENT:
             header = check_client_batch(batch, rules, now_ms)
@@ -349,8 +346,17 @@ class SegmentedLog:
                 self._start_or_load_empty(segment)
             else:
                 segment.load(self.log_end_offset)
+                self._raise_if_not_whole(segment)
             self.prepare_active()
         return segment
+
+    def _raise_if_not_whole(self, segment: Segment) -> None:
+        """What is written behind damage would be out of reach after the next start."""
+        if not segment.is_whole_up_to(self.log_end_offset):
+            segment.is_loaded = False
+            error = DamagedLog(f"{segment.path} does not end at offset {self.log_end_offset}")
+            log_syncing.fail(self, error)
+            raise error
 
     def prepare_active(self) -> None:
         """Work out when the active segment is full or old enough to be closed."""
@@ -412,22 +418,6 @@ class SegmentedLog:
     def sync_job(self) -> SyncJob:
         return log_syncing.sync_job(self)
 
-    def fail(self, error: BaseException) -> None:
-        """Take nothing more: nobody knows what the medium has of this log.
-
-        After a failed sync the system takes the pages for written: a second sync that succeeds
-        would say nothing. The next start reads what is there.
-        """
-        if self.failure is None:
-            _logger.error("%s takes no records until the next start: %s", self.partition, error)
-        self.failure = error
-        self.is_direct = False
-
-    def raise_failure(self) -> None:
-        raise StorageFailure(
-            f"{self.partition} failed before; restart the broker"
-        ) from self.failure
-
     def raise_recovery_point(self, offset: int) -> None:
         """Records below ``offset`` are on the medium."""
         self.recovery_point = max(self.recovery_point, min(offset, self.log_end_offset))
@@ -474,6 +464,8 @@ class SegmentedLog:
             return None
         base_offset, start, first_size = place
         if base_offset >= end_offset:
+            if base_offset >= self.log_end_offset:
+                raise DamagedLog(f"{segment.path}: offset {base_offset} at byte {start}")
             return BytesSlice(b"", offset)
         if max_bytes < first_size:
             size = first_size if at_least_one else 0
@@ -562,7 +554,7 @@ class SegmentedLog:
     def close(self) -> None:
         """Leave the files as a clean stop should; a log that nobody touched is left alone."""
         if self.failure is not None:
-            self.raise_failure()
+            log_syncing.raise_failure(self)
         if self.active.is_loaded and (self.active.size_bytes or not self.active.handle.creates):
             self.active.time_index.maybe_append(
                 self.active.max_timestamp_ms, self.active.max_timestamp_offset

@@ -1,15 +1,25 @@
-"""Creating the directory of a log: the topic's id is written before any record can be."""
+"""The directory of a log: made with the topic's id before any record, or set aside as another's."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from headrace.storage.checkpoints import partition_metadata
-from headrace.storage.file_names import PARTITION_METADATA
+from headrace.storage.file_names import PARTITION_METADATA, STRAY_DIRECTORY_SUFFIX
 
 if TYPE_CHECKING:
     from headrace.environment.ports import Disk
     from headrace.storage.log_port import LogSpec
+
+DIRECTORY_NAME_MAX = 255
+
+
+def set_aside_directory(disk: Disk, data_directory: str, spec: LogSpec) -> str:
+    """Make room for a log whose name another topic's directory has; the new name of that one."""
+    tail = f"-{spec.partition.partition}.{spec.topic_id.hex()}{STRAY_DIRECTORY_SUFFIX}"
+    name = spec.partition.topic[: DIRECTORY_NAME_MAX - len(tail)] + tail
+    disk.rename(f"{data_directory}/{spec.partition}", f"{data_directory}/{name}")
+    return name
 
 
 def create_directory(disk: Disk, directory: str, spec: LogSpec) -> None:

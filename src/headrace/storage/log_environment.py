@@ -28,6 +28,8 @@ class LogEnvironment:
     """Tells the manager to write down a new log start, so that it never goes back."""
     truncating: Callable[[SegmentedLog, int], None]
     """Tells the manager that a log is about to be cut, before it is."""
+    sync_journal: Callable[[], None]
+    """Syncs the write-ahead log; may be called in a thread."""
     counters: StorageCounters
     sync_file: TimedSync
     """For the files of segments."""

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from headrace.metrics.registry import StorageCounters
-from headrace.model.errors import HeadraceError, InvalidConfig
+from headrace.model.errors import DamagedLog, HeadraceError, InvalidConfig
 from headrace.storage import checkpoints
 from headrace.storage.atomic_append import AtomicAppend
 from headrace.storage.file_names import (
@@ -18,13 +18,19 @@ from headrace.storage.file_names import (
     DELETED_DIRECTORY_SUFFIX,
     HIGH_WATERMARKS,
     LOG_START_OFFSETS,
+    LOG_SUFFIX,
     PARTITION_METADATA,
     RECOVERY_POINTS,
     STABLE_OFFSETS,
     SYNCED_FROM,
+    offsets_with,
 )
 from headrace.storage.log import SegmentedLog
-from headrace.storage.log_directory import create_directory
+from headrace.storage.log_directory import (
+    DIRECTORY_NAME_MAX,
+    create_directory,
+    set_aside_directory,
+)
 from headrace.storage.log_environment import LogEnvironment
 from headrace.storage.log_port import Appended, Log, LogSpec, Origin
 from headrace.storage.memory_log import MemoryLog
@@ -45,8 +51,6 @@ if TYPE_CHECKING:
 __all__ = ["Appended", "Log", "LogManager", "LogSpec", "Origin", "RecoveryReport"]
 
 _logger = logging.getLogger(__name__)
-
-_DIRECTORY_NAME_MAX = 255
 
 
 class LogManager:
@@ -87,6 +91,7 @@ class LogManager:
             config.producer_id_expiration_ms,
             self._write_log_starts,
             self._atomic.truncating,
+            self._atomic.wal.sync_files,
             counters,
             TimedSync(clock, counters.segment_sync_seconds),
         )
@@ -183,14 +188,29 @@ class LogManager:
 
     def _create_on_disk(self, spec: LogSpec) -> SegmentedLog:
         directory = f"{self.directory}/{spec.partition}"
-        if self._disk.exists(f"{directory}/{PARTITION_METADATA}"):
-            log, _ = recover_log(self.environment, directory, spec, 0, 0)
-            return log
+        if self._disk.exists(directory):
+            if self._is_of_this_topic(directory, spec):
+                log, _ = recover_log(self.environment, directory, spec, 0, 0)
+                return log
+            self._set_aside(directory, spec)
         create_directory(self._disk, directory, spec)
         log = SegmentedLog(self.environment, directory, *spec)
         if log.is_synced:
             self._begin_synced(log)
         return log
+
+    def _is_of_this_topic(self, directory: str, spec: LogSpec) -> bool:
+        path = f"{directory}/{PARTITION_METADATA}"
+        try:
+            return checkpoints.read_partition_metadata(self._disk, path) == spec.topic_id
+        except (DamagedLog, FileNotFoundError):
+            return False
+
+    def _set_aside(self, directory: str, spec: LogSpec) -> None:
+        """A new topic begins empty, whatever one of the same name has left that no longer is."""
+        if offsets_with(self._disk.list(directory), LOG_SUFFIX):
+            target = set_aside_directory(self._disk, self.directory, spec)
+            _logger.warning("%s was there already and is %s now", directory, target)
 
     def delete_log(self, partition: TopicPartition) -> None:
         """Out of sight at once; the files go after ``file.delete.delay.ms``."""
@@ -210,7 +230,7 @@ class LogManager:
         for attempt in range(1_000_000):
             tail = f"-{log.partition.partition}.{log.topic_id.hex()}"
             tail += f"{attempt or ''}{DELETED_DIRECTORY_SUFFIX}"
-            name = log.partition.topic[: _DIRECTORY_NAME_MAX - len(tail)] + tail
+            name = log.partition.topic[: DIRECTORY_NAME_MAX - len(tail)] + tail
             if not self._disk.exists(f"{self.directory}/{name}"):
                 break
         return f"{self.directory}/{name}"
@@ -309,11 +329,12 @@ class LogManager:
         return lambda: checkpoints.write_offsets(self._disk, path, points)
 
     def _write_log_starts(self) -> None:
-        """As Kafka: only where the start lies above the first segment's base."""
+        """All but those at zero. Kafka leaves out a start that is its first segment's base; but
+        files of segments before it may still be there after a crash."""
         starts = {
             log.partition: log.log_start_offset
             for log in self._segmented_logs()
-            if log.log_start_offset > log.segments[0].base_offset
+            if log.log_start_offset > 0
         }
         checkpoints.write_offsets(self._disk, f"{self.directory}/{LOG_START_OFFSETS}", starts)
 

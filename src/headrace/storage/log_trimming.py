@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from headrace.model.errors import HeadraceError, OffsetOutOfRange
 from headrace.storage.file_names import DELETED_SUFFIX
+from headrace.storage.log_syncing import fail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,8 +107,29 @@ def truncate_to(log: SegmentedLog, offset: int) -> None:
     if offset >= log.log_end_offset:
         return
     log.load_active()
+    segment = log.segments[log.segment_number(offset)]
+    segment.load()
+    place = segment.find(offset)
+    if place is not None:
+        offset = min(offset, place.base_offset)
     log.environment.truncating(log, offset)
     log.truncation_count += 1
+    try:
+        _cut_files(log, offset)
+    except (HeadraceError, OSError) as error:
+        # Some files are cut and some are not: only the next start can tell what the log holds.
+        fail(log, error)
+        raise
+    end_offset = log.log_end_offset
+    log.log_start_offset = min(log.log_start_offset, end_offset)
+    log.high_watermark = min(log.high_watermark, end_offset)
+    log.recovery_point = min(log.recovery_point, end_offset)
+    log.last_stable_offset = log.producer_states.first_unstable_offset(log.high_watermark)
+    log.notify()
+
+
+def _cut_files(log: SegmentedLog, offset: int) -> None:
+    """On the medium when it is done: a crash must not mix what was cut with what follows."""
     kept = [segment for segment in log.segments if segment.base_offset < offset]
     gone = [segment for segment in log.segments if segment.base_offset >= offset]
     log.segments = kept
@@ -121,12 +143,8 @@ def truncate_to(log: SegmentedLog, offset: int) -> None:
     else:
         log.restart_at(offset)
         log.log_end_offset = offset
-    end_offset = log.log_end_offset
-    log.log_start_offset = min(log.log_start_offset, end_offset)
-    log.high_watermark = min(log.high_watermark, end_offset)
-    log.recovery_point = min(log.recovery_point, end_offset)
-    log.epochs.truncate_from_end(end_offset)
-    log.snapshots.remove_after(end_offset)
+    log.active.handle.open().sync()
+    log.environment.disk.sync_directory(log.directory)
+    log.epochs.truncate_from_end(log.log_end_offset)
+    log.snapshots.remove_after(log.log_end_offset)
     log.reload_producers()
-    log.last_stable_offset = log.producer_states.first_unstable_offset(log.high_watermark)
-    log.notify()

@@ -19,6 +19,7 @@ META_PROPERTIES = "meta.properties"
 FORMAT_VERSION = "1"
 UUID_TEXT_LENGTH = 22
 META_PROPERTIES_SIZE_MAX = 65_536
+NODE_ID_MAX = 2**31 - 1
 
 
 class MetaProperties(NamedTuple):
@@ -73,6 +74,8 @@ def read_meta_properties(disk: Disk, directory: str, chance: Chance) -> MetaProp
         directory_id = uuid_from_text(maybe_directory_id) if maybe_directory_id else b""
     except (KeyError, ValueError) as error:
         raise InvalidConfig(f"{path}: missing or illegal: {error}") from error
+    if not 0 <= node_id <= NODE_ID_MAX:
+        raise InvalidConfig(f"{path}: node.id={node_id} is outside of 0..{NODE_ID_MAX}")
     if directory_id:
         return MetaProperties(cluster_id, node_id, directory_id)
     properties = MetaProperties(cluster_id, node_id, new_uuid(chance))

@@ -71,7 +71,15 @@ class MetadataLog:
         self._size_bytes = contents.size_bytes
         self._snapshot_due_bytes = max(self._size_bytes_max, 2 * contents.snapshot_size_bytes)
         self._open_segment(contents.active_base_offset, contents.active_size_bytes)
+        self._write_again(contents.active_size_bytes)
         return contents
+
+    def _write_again(self, size_bytes: int) -> None:
+        """The last file may have seen a failed sync: then the system shows bytes that the medium
+        lacks, and takes them for written. What follows must not stand on that."""
+        if self._file is not None and size_bytes:
+            self._file.write_at(0, self._file.read_at(0, size_bytes))
+            self._file.sync()
 
     def append(self, values: Sequence[bytes]) -> None:
         """Write one batch; StorageFailure if it cannot be written, and then nothing is.

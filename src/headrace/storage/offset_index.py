@@ -30,8 +30,15 @@ class OffsetIndex(IndexFile):
 
     def position_before(self, offset: int) -> int:
         """Position of an indexed batch at or before the one with ``offset``; 0 if none is."""
+        return self.entry_before(offset)[1]
+
+    def entry_before(self, offset: int) -> tuple[int, int]:
+        """The entry (relative offset, position) that leads to ``offset``; (0, 0) if none does."""
         number = self.floor(offset - self.base_offset)
-        return self.entry(number)[1] if number >= 0 else 0
+        if number < 0:
+            return 0, 0
+        relative, position = self.entry(number)
+        return relative, position
 
     def last(self) -> tuple[int, int]:
         """The last entry as (offset, position); (base offset, 0) if there is none."""

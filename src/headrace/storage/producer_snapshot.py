@@ -1,17 +1,22 @@
 """Producer snapshots, version 1: the state of all producers just before an offset.
 
-Only the last batch of each producer is kept, as in Kafka; the offset is in the file's name.
+The offset is in the file's name. Kafka keeps the last batch of each producer. We keep all five that
+a log knows again, one entry after the other, the last one last: Kafka reads the file and takes that
+one, and we recognise a batch that is sent again although the broker was restarted in between.
 """
 
 from __future__ import annotations
 
 import struct
+from collections import deque
 from typing import TYPE_CHECKING
 
 from crc32c import crc32c
 
 from headrace.model.errors import DamagedLog
+from headrace.records.header import NO_SEQUENCE
 from headrace.storage.producer_state import (
+    BATCHES_KEPT,
     NO_COORDINATOR_EPOCH,
     NO_OFFSET,
     SEQUENCE_MASK,
@@ -20,7 +25,7 @@ from headrace.storage.producer_state import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 VERSION = 1
 _HEAD = struct.Struct(">hI")
@@ -31,22 +36,31 @@ _CRC_FROM = _HEAD.size
 
 def encode_snapshot(producers: Iterable[Producer]) -> bytes:
     """The bytes of a snapshot file."""
-    entries = [_encode(producer) for producer in producers]
+    entries = [entry for producer in producers for entry in _encode(producer)]
     body = _COUNT.pack(len(entries)) + b"".join(entries)
     return _HEAD.pack(VERSION, crc32c(body)) + body
 
 
-def _encode(producer: Producer) -> bytes:
-    last = producer.batches[-1] if producer.batches else None
+def _encode(producer: Producer) -> Iterator[bytes]:
+    *before, last = producer.batches or (None,)
+    for batch in before:
+        assert batch is not None
+        yield _entry(producer, batch, batch.timestamp_ms, NO_OFFSET)
+    yield _entry(producer, last, producer.last_timestamp_ms, producer.transaction_start)
+
+
+def _entry(
+    producer: Producer, batch: KnownBatch | None, timestamp_ms: int, transaction_start: int
+) -> bytes:
     return _ENTRY.pack(
         producer.producer_id,
         producer.epoch,
-        producer.last_sequence,
-        last.last_offset if last else NO_OFFSET,
-        last.last_offset - last.base_offset if last else 0,
-        producer.last_timestamp_ms,
+        batch.last_sequence if batch else NO_SEQUENCE,
+        batch.last_offset if batch else NO_OFFSET,
+        batch.last_offset - batch.base_offset if batch else 0,
+        timestamp_ms,
         producer.coordinator_epoch,
-        producer.transaction_start,
+        transaction_start,
     )
 
 
@@ -63,7 +77,14 @@ def decode_snapshot(data: bytes, path: str) -> list[Producer]:
     body = memoryview(data)[_CRC_FROM + _COUNT.size :]
     if len(body) != count * _ENTRY.size:
         raise DamagedLog(f"{path}: {count} entries do not fit into {len(data)} bytes")
-    return [_decode(fields) for fields in _ENTRY.iter_unpack(body)]
+    producers: dict[int, Producer] = {}
+    for fields in _ENTRY.iter_unpack(body):
+        producer = _decode(fields)
+        earlier = producers.get(producer.producer_id)
+        if earlier is not None and earlier.epoch == producer.epoch:
+            producer.batches = deque([*earlier.batches, *producer.batches], maxlen=BATCHES_KEPT)
+        producers[producer.producer_id] = producer
+    return list(producers.values())
 
 
 def _decode(fields: tuple[int, ...]) -> Producer:

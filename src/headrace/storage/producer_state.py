@@ -108,8 +108,15 @@ class ProducerStates:
 
     def ensure_loaded(self) -> None:
         load, self._load = self._load, None
-        if load is not None:
+        if load is None:
+            return
+        try:
             load()
+        except BaseException:
+            # A part of them is worse than none: the missing ones would look like new producers.
+            self.clear()
+            self._load = load
+            raise
 
     def clear(self) -> None:
         self._load = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.model.errors import DamagedLog
+from headrace.model.errors import CorruptRecord, DamagedLog, InvalidRecord
 from headrace.storage.file_names import (
     CLEANED_SUFFIX,
     CUT_SUFFIX,
@@ -18,7 +18,7 @@ from headrace.storage.file_names import (
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
-    SYNCED_FROM,
+    SYNC_FAILED,
     offset_of,
     offsets_with,
 )
@@ -50,8 +50,9 @@ def recover_log(
     spec: LogSpec,
     recovery_point: int,
     log_start_offset: int,
+    holes_end: int = 0,
 ) -> tuple[SegmentedLog, LogRecovery]:
-    """Open a log whose files may be in any state."""
+    """Open a log whose files may be in any state; below ``holes_end`` offsets may be missing."""
     recovery = LogRecovery(spec.partition)
     names = _tidy_directory(environment.disk, directory, recovery)
     bases = offsets_with(names, LOG_SUFFIX)
@@ -66,8 +67,9 @@ def recover_log(
     )
     log = SegmentedLog(environment, directory, *spec, state)
     if bases:
-        has_promises = SYNCED_FROM in names
-        _recover_segments(log, recovery_point, recovery, has_promises=has_promises)
+        _recover_segments(log, recovery_point, recovery, holes_end)
+    if SYNC_FAILED in names:
+        _write_again(log, recovery_point, recovery)
     _settle(log, min(recovery_point, log.log_end_offset), recovery)
     return log, recovery
 
@@ -87,7 +89,7 @@ def _tidy_directory(disk: Disk, directory: str, recovery: LogRecovery) -> list[s
 
 
 def _recover_segments(
-    log: SegmentedLog, recovery_point: int, recovery: LogRecovery, *, has_promises: bool
+    log: SegmentedLog, recovery_point: int, recovery: LogRecovery, holes_end: int
 ) -> None:
     """Scan what is not known to be on the medium; afterwards the log ends where it is sound."""
     first = log.segment_number(recovery_point)
@@ -99,7 +101,7 @@ def _recover_segments(
     end_offset = start_offset
     for number in range(first, len(log.segments)):
         segment = log.segments[number]
-        if number > first and _is_out_of_place(segment, end_offset, has_promises, recovery):
+        if number > first and _is_out_of_place(segment, end_offset, holes_end, recovery):
             _set_aside(log, number, recovery)
             break
         if number > first:
@@ -118,19 +120,20 @@ def _recover_segments(
 
 
 def _is_out_of_place(
-    segment: Segment, end_offset: int, has_promises: bool, recovery: LogRecovery
+    segment: Segment, end_offset: int, holes_end: int, recovery: LogRecovery
 ) -> bool:
     """Whether a segment cannot follow a log that ends at ``end_offset``.
 
-    Compaction leaves holes between segments. Where the write-ahead log holds what was promised, a
-    hole before a segment that was never flushed is a loss that it can fill.
+    Compaction leaves holes between segments, up to ``holes_end``. Any other hole is a loss: power
+    failed, and of two segments that were not flushed the later one is there. Under fsync each hole
+    is one, and the write-ahead log fills it with what was promised.
     """
     if segment.base_offset < end_offset:
         recovery.note(f"segment {segment.base_offset} overlaps the one before")
         return True
     if segment.base_offset > end_offset:
         recovery.note(f"offsets {end_offset} to {segment.base_offset - 1} are missing")
-        return has_promises
+        return segment.base_offset > holes_end
     return False
 
 
@@ -157,7 +160,7 @@ def _load_producers(
     log.producer_states.clear()
     try:
         log.snapshots.load(log.producer_states, segments, end_offset)
-    except DamagedLog as error:
+    except (DamagedLog, CorruptRecord, InvalidRecord) as error:
         recovery.note(f"what producers wrote before offset {end_offset} is not known: {error}")
 
 
@@ -199,7 +202,10 @@ def _cut(log: SegmentedLog, number: int, result: ScanResult, recovery: LogRecove
         path = f"{segment.path}.from-{result.valid_bytes}{CUT_SUFFIX}"
         _copy(log.environment.disk, segment, result.valid_bytes, path)
         recovery.note(f"cut {lost} bytes off {what}: {result.fault}; kept in {path}")
-    segment.handle.open().truncate(result.valid_bytes)
+    # On the medium before anything new is written there: the next crash must not mix old and new.
+    file = segment.handle.open()
+    file.truncate(result.valid_bytes)
+    file.sync()
     _set_aside(log, number + 1, recovery)
 
 
@@ -232,6 +238,21 @@ def _copy(disk: Disk, segment: Segment, position: int, path: str) -> None:
     target.close()
 
 
+def _write_again(log: SegmentedLog, recovery_point: int, recovery: LogRecovery) -> None:
+    """A sync has failed: the system may show bytes that the medium lacks, and take them for
+    written. Only a new write makes the next sync mean something."""
+    for segment in log.segments[log.segment_number(recovery_point) :]:
+        if not segment.handle.creates:
+            file = segment.handle.open()
+            position = 0
+            while data := file.read_at(position, _COPY_CHUNK_BYTES):
+                file.write_at(position, data)
+                position += len(data)
+            file.sync()
+    log.environment.disk.remove(f"{log.directory}/{SYNC_FAILED}")
+    recovery.note("a sync had failed: all that is not known to be on the medium was written again")
+
+
 def _set_aside(log: SegmentedLog, number: int, recovery: LogRecovery) -> None:
     """Take the segments from ``number`` on out of the log; their files stay under another name."""
     disk = log.environment.disk
@@ -247,6 +268,8 @@ def _set_aside(log: SegmentedLog, number: int, recovery: LogRecovery) -> None:
             f"segment {segment.base_offset} ({size} bytes) lies behind the cut;"
             f" kept in {segment.path}{CUT_SUFFIX}"
         )
+    if gone:
+        disk.sync_directory(log.directory)
 
 
 def _finish_segments(log: SegmentedLog, end_offset: int) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.records.header import LENGTH_OVERHEAD
+from headrace.model.errors import DamagedLog
+from headrace.records.header import HEADER, HEADER_SIZE, LENGTH_OVERHEAD, MAGIC
 from headrace.storage.batch_walk import walk_headers
 from headrace.storage.file_names import (
     LOG_SUFFIX,
@@ -26,10 +28,11 @@ from headrace.storage.time_index import TimeIndex
 from headrace.storage.transaction_index import TransactionIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from headrace.config.topic import TopicConfig
     from headrace.environment.ports import DiskFile
+    from headrace.storage.batch_walk import RawHeader
     from headrace.storage.open_files import FileHandle, OpenFiles
 
 RECENT_BATCHES_MIN = 128
@@ -177,7 +180,7 @@ class Segment:
         for index in (self.offset_index, self.time_index):
             index.restart()
         self.size_bytes = 0
-        for _, header in walk_headers(self.handle.open(), 0, size_bytes):
+        for _, header in self._sound_headers(0, size_bytes):
             last_offset = header[0] + header[6]
             self.note_append(header[0], last_offset, header[1] + LENGTH_OVERHEAD, header[8])
         self.size_bytes = size_bytes
@@ -188,9 +191,32 @@ class Segment:
             return self.base_offset
         next_offset = self.base_offset
         _, position = self.offset_index.last()
-        for _, header in walk_headers(self.handle.open(), position, self.size_bytes):
+        for _, header in self._sound_headers(position, self.size_bytes):
             next_offset = header[0] + header[6] + 1
         return next_offset
+
+    def is_whole_up_to(self, next_offset: int) -> bool:
+        """Whether the file ends with a batch, and the batch where the log ends."""
+        end, end_offset = 0, self.base_offset
+        start = self.position_before(next_offset - 1)
+        for position, header in self._sound_headers(start, self.size_bytes):
+            end, end_offset = position + header[1] + LENGTH_OVERHEAD, header[0] + header[6] + 1
+        return end == self.size_bytes and end_offset == next_offset
+
+    def _sound_headers(self, position: int, end: int) -> Iterator[tuple[int, RawHeader]]:
+        """Batches up to the first that cannot be one of this segment.
+
+        Damage must not hide what lies before it; who reads what lies behind is told then.
+        """
+        with suppress(DamagedLog):
+            for place, header in walk_headers(self.handle.open(), position, end):
+                if self._is_out_of_place(header):
+                    return
+                yield place, header
+
+    def _is_out_of_place(self, header: RawHeader) -> bool:
+        first_offset = header[0]
+        return not self.base_offset <= first_offset <= first_offset + header[6] <= self.offset_max
 
     def known_size(self) -> int:
         """Size in bytes without opening anything."""
@@ -297,6 +323,8 @@ class Segment:
     def write_indexes(self) -> None:
         self.offset_index.write_out()
         self.time_index.write_out()
+        if self._transaction_index is not None:
+            self._transaction_index.write_out()
 
     # --- finding ----------------------------------------------------------------------------------
 
@@ -309,11 +337,29 @@ class Segment:
             number = bisect_right(recent, offset) - 1
             position = self._recent_positions[number]
             return BatchPlace(recent[number], position, self._recent_end(number) - position)
-        start = self.offset_index.position_before(offset)
+        start = self.position_before(offset)
         for position, header in walk_headers(self.handle.open(), start, self.size_bytes):
             if header[0] + header[6] >= offset:
+                if self._is_out_of_place(header):
+                    raise DamagedLog(f"{self.path}: offset {header[0]} at byte {position}")
                 return BatchPlace(header[0], position, header[1] + LENGTH_OVERHEAD)
         return None
+
+    def position_before(self, offset: int) -> int:
+        """A place at or before the batch that holds ``offset``, as the index has it.
+
+        The batch found there must agree: a rotten index would hide records that are there.
+        """
+        relative, position = self.offset_index.entry_before(offset)
+        if not position:
+            return 0
+        head = self.handle.open().read_at(position, HEADER_SIZE)
+        if len(head) == HEADER_SIZE:
+            header = HEADER.unpack(head)
+            if header[3] == MAGIC and 0 <= header[0] - self.base_offset <= relative:
+                return position
+        self._rebuild_indexes()
+        return self.offset_index.entry_before(offset)[1]
 
     def _recent_end(self, number: int) -> int:
         positions = self._recent_positions
@@ -330,13 +376,15 @@ class Segment:
         if recent and end_offset >= recent[0]:
             number = bisect_right(recent, end_offset - 1)
             return self._recent_positions[number] if number < len(recent) else self.size_bytes
-        known = max(start, self.offset_index.position_before(end_offset))
+        known = max(start, self.position_before(end_offset))
         if known >= start + max_bytes:
             return known
-        for position, header in walk_headers(self.handle.open(), known, self.size_bytes):
+        end = known
+        for position, header in self._sound_headers(known, self.size_bytes):
             if header[0] >= end_offset:
                 return position
-        return self.size_bytes
+            end = position + header[1] + LENGTH_OVERHEAD
+        return end
 
     def boundary_before(self, position: int, lowest: int) -> int:
         """The greatest known batch boundary at or before ``position`` and after ``lowest``.
@@ -373,7 +421,7 @@ class Segment:
         self.max_timestamp_ms, self.max_timestamp_offset = self.time_index.last()
         if not self.size_bytes:
             return
-        position = self.offset_index.position_before(self.max_timestamp_offset)
+        position = self.position_before(self.max_timestamp_offset)
         for _, header in walk_headers(self.handle.open(), position, self.size_bytes):
             if header[8] > self.max_timestamp_ms:
                 self.max_timestamp_ms = header[8]

@@ -120,9 +120,11 @@ def _is_torn_batch(rest: bytes, size: int, next_offset: int) -> bool:
 def rewind_indexes(segment: Segment, offset: int) -> tuple[int, int]:
     """Make the indexes forget ``offset`` and all after it; (offset, position) to go on with."""
     file_bytes = segment.files.disk.size(segment.path)
-    position = segment.offset_index.position_before(offset)
-    end_offset = segment.base_offset if position == 0 else -1
-    for place, header in walk_headers(segment.handle.open(), position, file_bytes):
+    relative, start = segment.offset_index.entry_before(offset)
+    position, end_offset = start, segment.base_offset if start == 0 else -1
+    for place, header in walk_headers(segment.handle.open(), start, file_bytes):
+        if place == start > 0 and not 0 <= header[0] - segment.base_offset <= relative:
+            raise DamagedLog(f"{_name(segment.path)}: its index leads astray at byte {start}")
         if header[0] + header[6] >= offset:
             position, end_offset = place, min(offset, header[0])
             break

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.model.errors import DamagedLog
-from headrace.records.header import HEADER
+from headrace.records.header import HEADER, HEADER_SIZE, LENGTH_OVERHEAD, MAGIC
 from headrace.storage import checkpoints
 from headrace.storage.file_names import (
     CLEAN_SHUTDOWN,
+    CLEANER_OFFSETS,
     DELETED_DIRECTORY_SUFFIX,
     LOG_START_OFFSETS,
     LOG_SUFFIX,
@@ -20,7 +21,7 @@ from headrace.storage.file_names import (
     offsets_with,
 )
 from headrace.storage.log import LogState, SegmentedLog
-from headrace.storage.log_directory import create_directory
+from headrace.storage.log_directory import create_directory, set_aside_directory
 from headrace.storage.log_port import Admitted
 from headrace.storage.recovery import cut_log, recover_log
 from headrace.storage.recovery_report import LogRecovery, RecoveryReport
@@ -30,13 +31,14 @@ from headrace.storage.write_ahead_log import FrameEntry, read_frames
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.environment.ports import Disk
+    from headrace.environment.ports import Buffer, Disk
     from headrace.model.topic import TopicPartition
     from headrace.storage.batch_walk import RawHeader
     from headrace.storage.log_environment import LogEnvironment
     from headrace.storage.log_port import Log, LogSpec
 
 _Table = TypeVar("_Table")
+_OFFSET_MAX = 2**63 - 1
 
 
 class StartUp:
@@ -54,10 +56,12 @@ class StartUp:
         self._new_memory_log = new_memory_log
         self._report = RecoveryReport()
         self.last_commit_number = 0
+        self._was_clean = False
         self.changed_durability: list[SegmentedLog] = []
         """Logs whose topic asks for another durability than they were last written with."""
         self._recovery_points: dict[TopicPartition, int] = {}
         self._recovery_points_are_known = True
+        self._compacted_to: dict[TopicPartition, int] = {}
         self._synced_from: dict[TopicPartition, int] = {}
 
     def open_logs(
@@ -67,13 +71,15 @@ class StartUp:
             self._disk.make_directory(self._directory)
             self._disk.sync_directory(self._directory.rpartition("/")[0] or ".")
         marker = f"{self._directory}/{CLEAN_SHUTDOWN}"
-        was_clean = self._disk.exists(marker)
+        self._was_clean = was_clean = self._disk.exists(marker)
         self._report.is_clean = was_clean
         starts = self._read(LOG_START_OFFSETS, checkpoints.read_offsets) or {}
         points = self._read(RECOVERY_POINTS, checkpoints.read_offsets)
         stable = self._read(STABLE_OFFSETS, checkpoints.read_stable_offsets) or {}
         self._recovery_points_are_known = points is not None
         self._recovery_points = points or {}
+        if not was_clean:
+            self._compacted_to = self._read(CLEANER_OFFSETS, checkpoints.read_offsets) or {}
         if was_clean:
             self._disk.remove(marker)
         present = set(self._disk.list(self._directory))
@@ -176,12 +182,26 @@ class StartUp:
         self, directory: str, spec: LogSpec, names: list[str], log_start_offset: int, point: int
     ) -> SegmentedLog:
         if self._is_of_another_topic(directory, spec, names):
-            self._report.notes.append(f"{spec.partition}: removed the log of a deleted topic")
-            self._disk.remove_tree(directory)
+            # Not removed: it may be this very log, and a bit of the id is wrong.
+            target = set_aside_directory(self._disk, self._directory, spec)
+            self._report.notes.append(f"{spec.partition}: a log of another topic is {target} now")
             return self._create(directory, spec)
-        log, recovery = recover_log(self._environment, directory, spec, point, log_start_offset)
+        holes_end = self._holes_end(spec, is_synced=SYNCED_FROM in names)
+        log, recovery = recover_log(
+            self._environment, directory, spec, point, log_start_offset, holes_end
+        )
         self._report.add(recovery)
         return log
+
+    def _holes_end(self, spec: LogSpec, *, is_synced: bool) -> int:
+        """Up to where offsets may be missing between segments because of compaction."""
+        if self._was_clean:
+            return _OFFSET_MAX
+        if is_synced:
+            return 0
+        if "compact" in spec.config.cleanup_policy:
+            return _OFFSET_MAX
+        return self._compacted_to.get(spec.partition, 0)
 
     def _is_of_another_topic(self, directory: str, spec: LogSpec, names: list[str]) -> bool:
         path = f"{directory}/{PARTITION_METADATA}"
@@ -226,6 +246,12 @@ class StartUp:
         log = logs.get(entry.partition)
         if not isinstance(log, SegmentedLog) or log.topic_id != entry.topic_id:
             return False
+        if not _is_whole(entry.batch):
+            self._report.notes.append(
+                f"{entry.partition}: the write-ahead log has no whole batch for offset"
+                f" {entry.base_offset}"
+            )
+            return False
         header: RawHeader = HEADER.unpack_from(entry.batch)
         end_offset = entry.base_offset + header[6] + 1
         if entry.base_offset > log.log_end_offset:
@@ -236,6 +262,8 @@ class StartUp:
             return False
         ends[entry.partition] = max(ends.get(entry.partition, 0), end_offset)
         if entry.base_offset < log.log_end_offset:
+            if end_offset > log.recovery_point:
+                _write_again(log, entry)
             return False
         log.redo(Admitted(entry.batch, header, entry.base_offset))
         return True
@@ -245,7 +273,7 @@ class StartUp:
     ) -> None:
         """Under fsync, what neither the medium nor the write-ahead log has for sure must go: it may
         be a part of an append whose other parts are lost. Nobody was told that it is there."""
-        if not self._recovery_points_are_known:
+        if self._was_clean or not self._recovery_points_are_known:
             return
         for partition, synced_from in self._synced_from.items():
             log = logs[partition]
@@ -256,3 +284,23 @@ class StartUp:
                 recovery = LogRecovery(partition)
                 cut_log(log, promised, "was never acknowledged", recovery)
                 self._report.add(recovery)
+
+
+def _is_whole(batch: Buffer) -> bool:
+    """Whether the bytes are exactly one batch by its own account."""
+    if len(batch) < HEADER_SIZE:
+        return False
+    header: RawHeader = HEADER.unpack_from(batch)
+    return header[1] == len(batch) - LENGTH_OVERHEAD and header[3] == MAGIC and header[6] >= 0
+
+
+def _write_again(log: SegmentedLog, entry: FrameEntry) -> None:
+    """After a failed sync the system may show bytes that the medium lacks, and take them for
+    written: only a new write makes the next sync mean something."""
+    segment = log.segments[log.segment_number(entry.base_offset)]
+    segment.load()
+    place = segment.find(entry.base_offset)
+    if place is not None and place.base_offset == entry.base_offset:
+        file = segment.handle.open()
+        if file.read_at(place.position, place.size_bytes) == entry.batch:
+            file.write_at(place.position, entry.batch)

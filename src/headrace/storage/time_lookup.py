@@ -33,7 +33,7 @@ def _first_in_segment(
     log: SegmentedLog, segment: Segment, timestamp_ms: int
 ) -> tuple[int, int] | None:
     start_offset = max(segment.time_index.offset_before(timestamp_ms), log.log_start_offset)
-    position = segment.offset_index.position_before(start_offset)
+    position = segment.position_before(start_offset)
     for place, header, batch in walk_batches(segment.handle.open(), position, segment.size_bytes):
         if header[0] >= log.high_watermark:
             return None

@@ -1,13 +1,17 @@
 """The transaction index: one entry of 34 bytes per aborted transaction, by its marker's offset.
 
-Entries are few and precious to readers, so each is written at once. The file exists only if a
-transaction that ended in this segment was aborted.
+Entries are few and precious to readers, so each is written at once, if the disk takes it, or else
+with the next one or the next sync. The file exists only if a transaction that ended in this segment
+was aborted.
 """
 
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.model.errors import StorageFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,10 +35,11 @@ class AbortedTransaction(NamedTuple):
 class TransactionIndex:
     """The aborted transactions whose marker lies in one segment."""
 
-    __slots__ = ("_entries", "handle")
+    __slots__ = ("_entries", "_written", "handle")
 
     def __init__(self, handle: FileHandle) -> None:
         self.handle = handle
+        self._written = 0
         self._entries: list[AbortedTransaction] | None = None
 
     @property
@@ -48,6 +53,7 @@ class TransactionIndex:
             self._entries = [
                 AbortedTransaction(*fields) for _, *fields in ENTRY.iter_unpack(data[:whole])
             ]
+            self._written = len(self._entries)
         return self._entries
 
     def forget(self) -> None:
@@ -55,19 +61,31 @@ class TransactionIndex:
         self._entries = None
 
     def append(self, aborted: AbortedTransaction) -> None:
-        entries = self.entries
-        self.handle.creates = True
-        self.handle.open().write_at(len(entries) * ENTRY.size, ENTRY.pack(VERSION, *aborted))
-        entries.append(aborted)
+        """The marker is in the log already, so this must not fail."""
+        self.entries.append(aborted)
+        with suppress(StorageFailure):
+            self.write_out()
+
+    def write_out(self) -> None:
+        """Bring the file up to date."""
+        if self._entries is None or self._written == len(self._entries):
+            return
+        # Where it is open, it exists: who syncs the segment's files must not pass it over.
+        self.handle.creates = self.handle.file is None
+        data = b"".join(ENTRY.pack(VERSION, *entry) for entry in self._entries[self._written :])
+        self.handle.open().write_at(self._written * ENTRY.size, data)
+        self._written = len(self._entries)
 
     def truncate_to(self, offset: int) -> None:
         """Forget transactions whose marker lies at ``offset`` or after."""
         kept = [entry for entry in self.entries if entry.last_offset < offset]
-        if len(kept) < len(self.entries):
+        if len(kept) < self._written:
             self.handle.open().truncate(len(kept) * ENTRY.size)
-            self._entries = kept
+            self._written = len(kept)
+        self._entries = kept
 
     def sync(self, sync_file: Callable[[DiskFile], None]) -> None:
+        self.write_out()
         if self._entries:
             sync_file(self.handle.open())
 

@@ -204,13 +204,18 @@ class WriteAheadLog:
 
     def restart(self) -> None:
         """All that any frame covers is on the medium: forget every frame."""
-        for number, file in enumerate(self._files):
-            if file is not None:
-                file.write_at(0, bytes(FRAMES_FROM))
-                file.sync()
-                self._is_free[number] = True
-        if self._files[self.active] is not None:
-            self._begin_file(self.active)
+        try:
+            for number, file in enumerate(self._files):
+                if file is not None:
+                    file.write_at(0, bytes(FRAMES_FROM))
+                    file.sync()
+                    self._is_free[number] = True
+            if self._files[self.active] is not None:
+                self._begin_file(self.active)
+        except HeadraceError as error:
+            # A frame in a file without a head would be lost.
+            self.failure = error
+            raise
 
     def released(self, number: int, generation: int) -> None:
         """All that this generation of file ``number`` covers is on the medium."""
@@ -238,6 +243,7 @@ class WriteAheadLog:
 
     def _sync_done(self, number: int, error: BaseException | None) -> None:
         self._is_syncing = False
+        error = error or self.failure
         if error is not None:
             # After a failed sync the medium's content is unknown: nothing may be promised any more.
             self.failure = error
@@ -245,7 +251,7 @@ class WriteAheadLog:
             for _, callback in waiting:
                 callback(error)
             return
-        self.synced_number = number
+        self.synced_number = max(self.synced_number, number)
         if self._wanted_number > number:
             self._start_sync()
         self.on_synced(number)
@@ -254,13 +260,25 @@ class WriteAheadLog:
 
     def sync_now(self) -> None:
         """For the stop: everything written is on the medium when this returns."""
-        for file in self._dirty:
-            self._sync_file(file)
+        self.sync_files()
         self._dirty = []
         self.synced_number = self.commit_number
         self.on_synced(self.synced_number)
         while self._waiting:
             self._waiting.popleft()[1](None)
+
+    def sync_files(self) -> None:
+        """Before any segment: no part of an append may survive that its frame does not.
+
+        May be called in a thread."""
+        try:
+            for file in self._files:
+                if file is not None:
+                    self._sync_file(file)
+        except HeadraceError as error:
+            # The system tells it once: whoever syncs next would hear that all is well.
+            self.failure = error
+            raise
 
     def when_synced(self, number: int, callback: Callable[[BaseException | None], None]) -> None:
         if number <= self.synced_number:

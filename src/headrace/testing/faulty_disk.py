@@ -7,6 +7,7 @@ a workload can be run again and again with the crash at each of its operations i
 
 from __future__ import annotations
 
+from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 FREE_BYTES_UNLIMITED = 1 << 40
 CRASH_POINTS_MAX = 100_000
+_TAKES_A_BLOCK = frozenset({"create", "make_directory"})
 
 
 class SimulatedCrash(BaseException):
@@ -51,6 +53,7 @@ class FaultyFile:
             self.path,
             lambda: self._write(position, data),
             partly=lambda: self._write(position, self._disk.torn(data)),
+            failed=lambda: self._write(position, self._disk.torn(data)),
         )
 
     def write_all_at(self, position: int, buffers: Sequence[Buffer]) -> None:
@@ -138,6 +141,8 @@ class FaultyDisk:
         self._crash_at: int | None = None
         self._is_down = False
         self._failures_by_operation: dict[int, StorageFailure] = {}
+        self._failures_by_read: dict[int, StorageFailure] = {}
+        self._full_operations = range(0)
         self._failures_by_kind: dict[str, list[StorageFailure]] = {}
 
     # --- faults ---------------------------------------------------------------------------------
@@ -150,6 +155,16 @@ class FaultyDisk:
         """Fail the operation with this number, counted from now on (0 is the next)."""
         failure = error or StorageFailure("simulated failure")
         self._failures_by_operation[self.operations + operation] = failure
+
+    def fail_read_at(self, read: int, error: StorageFailure | None = None) -> None:
+        """Fail the read, listing or opening with this number, counted from now on."""
+        failure = error or StorageFailure("simulated failure of a read")
+        self._failures_by_read[self.reads + read] = failure
+
+    def fill_up_at(self, operation: int, length: int) -> None:
+        """From the operation with this number on, for so many of them, nothing may grow."""
+        first = self.operations + operation
+        self._full_operations = range(first, first + length)
 
     def fail_next(self, kind: str, error: StorageFailure | None = None) -> None:
         """Fail the next operation of a kind: write, sync, read, rename, remove, create..."""
@@ -180,7 +195,9 @@ class FaultyDisk:
         self._is_down = False
         self._crash_at = None
         self._failures_by_operation.clear()
+        self._failures_by_read.clear()
         self._failures_by_kind.clear()
+        self._full_operations = range(0)
 
     # --- the Disk port --------------------------------------------------------------------------
 
@@ -194,6 +211,8 @@ class FaultyDisk:
                 raise FileNotFoundError(path)
             node = FileNode(self.now_ms())
             self._link("create", path, node)
+        else:
+            self.observe("open", path)
         return FaultyFile(self, path, node)
 
     def exists(self, path: str) -> bool:
@@ -306,13 +325,15 @@ class FaultyDisk:
             if failed is not None:
                 failed()
             raise failure
+        if kind in _TAKES_A_BLOCK and number in self._full_operations:
+            raise DiskFull(f"cannot {kind} {path}: no space left (simulated)")
         effect()
 
     def observe(self, kind: str, path: str) -> None:
         """Count a read; it may be told to fail."""
         self.raise_if_down()
+        failure = self._failures_by_read.pop(self.reads, None) or self._planned_failure(kind)
         self.reads += 1
-        failure = self._planned_failure(kind)
         if failure is not None:
             raise failure
 
@@ -325,6 +346,8 @@ class FaultyDisk:
         return bytes(data)[: self._chance.randint(0, len(data))]
 
     def room(self) -> int:
+        if self.operations - 1 in self._full_operations:
+            return 0
         if self.capacity_bytes is None:
             return FREE_BYTES_UNLIMITED
         nodes = nodes_below(self._root)
@@ -383,8 +406,9 @@ class FaultyDisk:
         self.change(kind, path, lambda: self._journal.apply((directory, name, node)))
 
 
-def _names(path: str) -> list[str]:
-    return [name for name in path.split("/") if name not in ("", ".")]
+@lru_cache(maxsize=4096)
+def _names(path: str) -> tuple[str, ...]:
+    return tuple(name for name in path.split("/") if name not in ("", "."))
 
 
 def crash_everywhere(

@@ -82,6 +82,30 @@ def test_fsync_topic_shows_records_when_they_are_safe(bench):
     assert outcome == [None, None]
 
 
+def test_append_to_several_fsync_logs_waits_for_the_medium(bench):
+    logs = [bench.create(partition=number, durability="fsync") for number in range(2)]
+    answers = bench.manager.append([(log, bench.batch([b"x"])) for log in logs])
+    outcome = []
+    for answer in answers:
+        assert answer.commit_number > 0
+        bench.manager.when_durable(answer.commit_number, outcome.append)
+    assert ([log.high_watermark for log in logs], outcome) == ([0, 0], [])
+    bench.background.run_all()
+    assert ([log.high_watermark for log in logs], outcome) == ([1, 1], [None, None])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_only_the_write_ahead_log_has_is_brought_back(bench, count):
+    logs = [bench.create(partition=number, durability="fsync") for number in range(count)]
+    bench.manager.append([(log, bench.batch([b"x"])) for log in logs])
+    bench.background.run_all()
+    for number in range(count):
+        bench.disk.open(f"data/t-{number}/{0:020}.log").truncate(0)
+    report = bench.kill_and_start()
+    assert report.frames_redone == 1
+    assert [read_values(bench.log(partition=number)) for number in range(count)] == [[b"x"]] * count
+
+
 def test_one_sync_serves_all_that_wait(bench):
     log = bench.create(durability="fsync")
     bench.append(log, [b"first"])

@@ -86,6 +86,14 @@ def test_nothing_is_deleted_right_after_the_start(bench):
     assert read_records(log) == []
 
 
+def test_time_without_deletion_is_a_setting():
+    bench = LogBench(settings={"log.initial.task.delay.ms": "0"})
+    log = bench.create(retention_ms="1000")
+    bench.append(log, [b"old"], timestamp_ms=1_000)
+    run_for(bench, chores_of(bench), 5, step=5)
+    assert read_records(log) == []
+
+
 def test_memory_for_keys_bounds_one_round_of_compaction(bench):
     bench = LogBench(settings={"log.cleaner.dedupe.buffer.size": str(2**20)})
     log = bench.create(

@@ -117,3 +117,20 @@ def test_time_index_follows_a_truncation(bench):
     bench.append(log, [b"v"], timestamp_ms=200)
     assert log.offset_of_max_timestamp() == (200, 1)
     assert log.offset_for_timestamp(150) == (200, 1)
+
+
+def test_snapshots_of_what_was_cut_are_not_taken_for_those_of_what_follows(bench):
+    """Offset 4 is written twice, by two producers; the file of the first must not speak for it."""
+    log = bench.create("snapshots")
+    for sequence in range(4):
+        bench.append(log, [b"v"], producer_id=1, producer_epoch=0, base_sequence=sequence)
+    log.roll(bench.clock.now_ms())
+    log.truncate_to(1)
+    for sequence in range(3):
+        bench.append(log, [b"v"], producer_id=2, producer_epoch=0, base_sequence=sequence)
+    log.roll(bench.clock.now_ms())
+    bench.restart()
+    producers = {
+        view.producer_id: view.last_sequence for view in bench.log("snapshots").producers()
+    }
+    assert producers == {1: 0, 2: 2}

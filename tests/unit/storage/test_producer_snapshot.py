@@ -33,6 +33,28 @@ def test_bytes_are_those_of_kafkas_schema():
     assert len(data) == 10 + 46
 
 
+def test_all_known_batches_come_back_and_the_last_entry_is_the_last_batch():
+    """Kafka reads entry after entry: the last one of a producer is what it takes."""
+    made = producer()
+    for number in range(6):
+        made.batches.append(KnownBatch(10 + number, 10 + number, 101 + number, 101 + number, 2000))
+    made.transaction_start, made.next_sequence, made.last_timestamp_ms = 99, 16, 2000
+    data = encode_snapshot([made, Producer(8, 0)])
+    assert len(data) == 10 + 6 * 46
+    found, other = decode_snapshot(data, "x")
+    assert list(found.batches) == list(made.batches)
+    assert (found.next_sequence, found.transaction_start) == (16, 99)
+    assert (other.producer_id, len(other.batches)) == (8, 0)
+
+
+def test_batches_of_an_older_epoch_are_left_behind():
+    old, new = producer(), Producer(7, 4)
+    new.batches.append(KnownBatch(0, 0, 101, 101, 1000))
+    new.last_timestamp_ms = 1000
+    (found,) = decode_snapshot(encode_snapshot([old, new]), "x")
+    assert (found.epoch, list(found.batches)) == (4, [KnownBatch(0, 0, 101, 101, 1000)])
+
+
 def test_producer_comes_back_with_its_last_batch():
     (found,) = decode_snapshot(encode_snapshot([producer()]), "x")
     assert (found.producer_id, found.epoch, found.next_sequence) == (7, 3, 10)

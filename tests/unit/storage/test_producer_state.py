@@ -8,9 +8,10 @@ from headrace.model.errors import (
     InvalidProducerEpoch,
     InvalidTransactionState,
     OutOfOrderSequence,
+    StorageFailure,
 )
 from headrace.records.build import build_batch
-from headrace.storage.producer_state import SEQUENCE_MASK
+from headrace.storage.producer_state import SEQUENCE_MASK, Producer, ProducerStates
 
 
 def send(bench, log, sequence, *, count=1, producer=1, epoch=0, **fields):
@@ -89,6 +90,14 @@ def test_new_epoch_begins_with_sequence_zero(bench):
     send(bench, log, 0, epoch=1)
     with pytest.raises(InvalidProducerEpoch):
         send(bench, log, 1, epoch=0)
+
+
+def test_old_epoch_cannot_begin_anew(bench):
+    log = bench.create()
+    send(bench, log, 0, epoch=1)
+    with pytest.raises(InvalidProducerEpoch):
+        send(bench, log, 0, epoch=0)
+    assert log.log_end_offset == 1
 
 
 def test_batches_of_an_old_epoch_are_no_duplicates_of_the_new(bench):
@@ -201,3 +210,19 @@ def test_one_append_may_not_bring_a_producer_twice(bench):
     with pytest.raises(Exception, match="two batches"):
         bench.manager.append(entries)
     assert log.log_end_offset == 0
+
+
+def test_producers_that_could_be_read_only_in_part_are_read_again():
+    attempts = []
+
+    def load() -> None:
+        attempts.append(len(attempts))
+        states.restore([Producer(7, 0)])
+        if len(attempts) == 1:
+            raise StorageFailure("the snapshot cannot be read")
+
+    states = ProducerStates(load)
+    with pytest.raises(StorageFailure):
+        states.get(7)
+    assert states.get(7) is not None
+    assert attempts == [0, 1]

@@ -60,6 +60,18 @@ def test_the_active_segment_goes_after_a_roll_when_all_is_old(bench: StorageBenc
     assert pairs_of(log) == [(5, b"k", b"new")]
 
 
+def test_a_young_record_in_the_active_segment_stays_when_all_before_it_goes(
+    bench: StorageBench,
+) -> None:
+    log = fill(bench, retention_ms=DAY_MS)
+    active = log.active
+    bench.clock.advance_ms(2 * DAY_MS)
+    bench.append(log, (b"k", b"young"))
+    delete_old_segments(log, bench.clock.now_ms())
+    assert log.log_start_offset == log.active.base_offset >= active.base_offset
+    assert (5, b"k", b"young") in pairs_of(log)
+
+
 def test_an_empty_log_is_left_alone(bench: StorageBench) -> None:
     log = bench.log(retention_ms=1)
     bench.clock.advance_ms(DAY_MS)

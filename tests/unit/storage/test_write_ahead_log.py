@@ -115,6 +115,7 @@ def test_undone_frame_is_not_read():
     bench.append(b"a")
     bench.append(b"b")
     bench.wal.undo_last()
+    assert bench.found() == [[b"a"]]
     assert bench.append(b"c") == 2
     assert bench.found() == [[b"a"], [b"c"]]
 
