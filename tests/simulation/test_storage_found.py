@@ -139,3 +139,22 @@ def test_an_abort_outlives_the_stop_and_a_loss_of_power():
         bench.stop()
         bench.lose_power_and_start()
         assert bench.log().aborted_transactions(0, 2) == [(5, 0)], f"seed {seed}"
+
+
+def test_a_segment_is_not_safe_before_the_frame_of_its_append():
+    """Recovery keeps what lies below the recovery point, so the frame has to be there as well: a
+    part of an append must not survive alone."""
+    for seed in range(20):
+        bench = LogBench(FaultyDisk(seed))
+        logs = [bench.create(topic, **SMALL, durability="fsync") for topic in ("one", "other")]
+        bench.background.run_all()
+        bench.manager.append([(log, bench.batch([b"both"])) for log in logs])
+        bench.append(logs[0], [b"roll" * 20], run=False)
+        assert len(logs[0].segments) == 2
+        bench.background.run_newest()  # the closed segment, before the write-ahead log
+        bench.clock.advance(100)
+        bench.manager.run_housekeeping()
+        bench.background.run_newest()  # the checkpoint of the recovery points
+        bench.lose_power_and_start()
+        found = [read_values(bench.log(topic))[:1] for topic in ("one", "other")]
+        assert found[0] == found[1], f"seed {seed}"

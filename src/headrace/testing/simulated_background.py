@@ -63,7 +63,15 @@ class SimulatedBackground:
 
         A simulated crash is no Exception: it passes through, and nobody is called back.
         """
-        work, done = self._work.popleft()
+        self._run(*self._work.popleft())
+
+    def run_newest(self) -> None:
+        """As ``run_one``: with real threads the last one may overtake the others."""
+        self._run(*self._work.pop())
+
+    def _run(
+        self, work: Callable[[], object], done: Callable[[BaseException | None], None]
+    ) -> None:
         outcome: BaseException | None = None
         try:
             work()

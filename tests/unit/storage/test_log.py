@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.model.errors import DiskFull, OffsetOutOfRange, StorageFailure
+from headrace.model.errors import DamagedLog, DiskFull, OffsetOutOfRange, StorageFailure
 from headrace.records.build import build_batch
 from headrace.records.header import batches
 from headrace.testing.faulty_disk import FaultyDisk
@@ -225,3 +225,33 @@ def test_batches_are_stored_byte_for_byte(bench):
     batch = build_batch([(b"k", b"v")], timestamp_ms=bench.clock.now_ms())
     bench.manager.append([(log, batch)])
     assert bench.disk.read_file("data/t-0/" + "0" * 20 + ".log") == bytes(batch)
+
+
+@pytest.mark.parametrize("durability", ["page-cache", "fsync"])
+@pytest.mark.parametrize("damage", ["cut", "garbage", "another length"])
+def test_nothing_is_written_behind_damage(durability: str, damage: str):
+    """After a clean stop nobody looks into the files, until somebody wants to append."""
+    bench = LogBench()
+    log = bench.create(durability=durability)
+    fill(bench, log, 3)
+    bench.stop()
+    file = bench.disk.open(log.active.path)
+    size = file.size()
+    if damage == "cut":
+        file.truncate(size - 5)
+    elif damage == "garbage":
+        file.write_at(size, b"garbage" * 20)
+    else:
+        file.write_at(8, b"\x00\x00\x00\xff")
+    bench.start()
+    with pytest.raises(DamagedLog, match="does not end at offset 3"):
+        bench.append(bench.log(), [b"lost at the next start"])
+    with pytest.raises(StorageFailure):
+        bench.append(bench.log(), [b"refused as well"])
+    with pytest.raises(StorageFailure):
+        bench.manager.close()
+    bench.kill_and_start()
+    found = read_values(bench.log())
+    appended = bench.append(bench.log(), [b"after the repair"])
+    assert appended.base_offset == len(found)
+    assert read_values(bench.log()) == [*found, b"after the repair"]

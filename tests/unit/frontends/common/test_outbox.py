@@ -180,3 +180,17 @@ def test_without_a_descriptor_the_connection_is_given_up(pair, monkeypatch: pyte
         assert outbox.buffered_bytes == 0
 
     asyncio.run(scenario())
+
+
+def test_nobody_is_called_back_from_within_a_send(pair, big_file):
+    """Whoever is told that there is room sends more: it would land between these chunks."""
+    file, content = big_file
+
+    async def scenario() -> None:
+        outbox, _, drained = make_outbox(pair[0])
+        outbox.send([b"before", Slice(file, 0, 40_000), b"between", Slice(file, 7, 40_000)])
+        assert drained == []
+        expected = b"before" + content[:40_000] + b"between" + content[7:40_007]
+        assert pair[1].recv(1 << 20) == expected
+
+    asyncio.run(scenario())
