@@ -57,7 +57,7 @@ fuzz: $(STAMP) ## 30 minutes of arbitrary and damaged input
 	$(BIN)/python -m tests.fuzz --minutes 30
 
 mutate: $(STAMP) ## Break each guarantee on purpose; the tests must notice (docs/proof.md)
-	$(BIN)/python -m tools.mutate
+	$(BIN)/python -m tools.mutate --document docs/proof.md
 
 lock: $(STAMP) ## Write the installed versions into constraints.txt
 	$(BIN)/python tools/lock.py > constraints.txt.new && mv constraints.txt.new constraints.txt
