@@ -377,3 +377,43 @@ class InternalError(HeadraceError):
     """A fault of Headrace itself."""
 
     blame = Blame.OURSELVES
+
+
+# --- security -----------------------------------------------------------------------------------
+
+
+class AuthenticationFailed(HeadraceError):
+    """The peer did not prove who it is."""
+
+
+class PrincipalChanged(AuthenticationFailed):
+    """The peer came back as somebody else when it was asked to authenticate again."""
+
+
+class TokenRejected(AuthenticationFailed):
+    """The bearer token is not one that this broker accepts."""
+
+
+class InsufficientScope(TokenRejected):
+    """The bearer token is genuine, but lacks a scope that this broker demands."""
+
+
+class UnacceptableCredential(HeadraceError):
+    """A credential breaks a rule for what may be stored."""
+
+
+# --- transactions -------------------------------------------------------------------------------
+
+
+class ConcurrentTransactions(HeadraceError):
+    """The producer's last transaction is still being completed."""
+
+    retriable = True
+
+
+class TransactionalIdNotFound(HeadraceError):
+    """There is no such transactional id."""
+
+
+class TransactionAbortable(HeadraceError):
+    """The transaction can only be aborted; the producer may go on after that."""

@@ -1,0 +1,65 @@
+"""What must be written together with the record that ends a transaction: the markers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from headrace.coordination.transactions.record_codec import read_transaction, read_transaction_key
+from headrace.coordination.transactions.records import EPOCH_MAX
+from headrace.coordination.transactions.states import AT_REST, COMPLETE, PREPARED, TransactionState
+from headrace.model.topic import CONSUMER_OFFSETS_TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from headrace.coordination.shard import CoordinatorRecord
+    from headrace.coordination.transactions.records import Transaction
+    from headrace.model.topic import TopicPartition
+
+
+class CompleteTransaction(NamedTuple):
+    """A marker goes to every partition, in the append that holds the Complete record."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    """Of the marker: above the epoch of a producer that is to be fenced."""
+    is_commit: bool
+    partitions: tuple[TopicPartition, ...]
+    group_partitions: tuple[TopicPartition, ...]
+    """Of ``__consumer_offsets``: pending offsets become visible, or go."""
+
+
+def completions(
+    transactions: Mapping[str, Transaction], records: Iterable[CoordinatorRecord]
+) -> list[CompleteTransaction]:
+    """What ends when these records are replayed on these transactions."""
+    found = []
+    for key, value in records:
+        transactional_id = read_transaction_key(key)
+        before = None if transactional_id is None else transactions.get(transactional_id)
+        if before is None or before.state in AT_REST or value is None:
+            continue
+        after = read_transaction(before.transactional_id, value)
+        if after.state in COMPLETE:
+            found.append(_completion(before, after))
+    return found
+
+
+def _completion(before: Transaction, after: Transaction) -> CompleteTransaction:
+    partitions = sorted(before.partitions)
+    return CompleteTransaction(
+        before.transactional_id,
+        before.producer_id,
+        _marker_epoch(before, after),
+        after.state == TransactionState.COMPLETE_COMMIT,
+        tuple(each for each in partitions if each.topic != CONSUMER_OFFSETS_TOPIC),
+        tuple(each for each in partitions if each.topic == CONSUMER_OFFSETS_TOPIC),
+    )
+
+
+def _marker_epoch(before: Transaction, after: Transaction) -> int:
+    if before.state in PREPARED:
+        return before.producer_epoch
+    # The epochs of the producer id are used up, another takes over: the marker gets the last one.
+    return after.producer_epoch if after.producer_id == before.producer_id else EPOCH_MAX

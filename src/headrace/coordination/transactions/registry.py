@@ -1,0 +1,134 @@
+"""What the parts of a transaction coordinator share: the transactions by id, deadlines, settings.
+
+``replay`` is the only way in which a transaction changes. One thing is remembered beside the
+records, as Kafka does: which epoch the producer had before (``Transaction.last_epoch``), by which
+a repeated InitProducerId is recognised. The record has no room for it, so a restart forgets it, and
+the worst that follows is a producer that is told it was fenced.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from headrace.coordination.groups.deadlines import Deadlines
+from headrace.coordination.transactions.record_codec import (
+    read_transaction,
+    transaction_record,
+    value_version,
+)
+from headrace.coordination.transactions.records import NO_EPOCH
+from headrace.coordination.transactions.states import TransactionState, raise_if_illegal_transition
+from headrace.model.errors import InvalidProducerIdMapping, InvalidRequest, ProducerFenced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from headrace.coordination.shard import CoordinatorRecord, Decision, Token
+    from headrace.coordination.transactions.commands import ProducerIdentity
+    from headrace.coordination.transactions.records import Transaction
+
+
+class TransactionEngine(Protocol):
+    """A group of commands that belong together."""
+
+    def deciders(self) -> Mapping[type, Callable[[Any, Token, int], Decision]]:
+        """By the type of the command."""
+
+    def loaded(self, now_ms: int) -> None:
+        """The log has been replayed: start the deadlines."""
+
+    def replayed(self, transactional_id: str) -> None:
+        """A record of this id has been replayed; called only after ``loaded``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionSettings:
+    """The broker's settings that transactions obey."""
+
+    timeout_ms_max: int = 15 * 60_000
+    """transaction.max.timeout.ms"""
+    id_expiration_ms: int = 7 * 24 * 3_600_000
+    """transactional.id.expiration.ms"""
+    id_expiration_check_interval_ms: int = 3_600_000
+    """transaction.remove.expired.transaction.cleanup.interval.ms"""
+    partitions_max: int = 100_000
+    """Of one transaction: every record names all of them."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    value: bytes | None
+    last_epoch: int
+
+
+@dataclass(slots=True)
+class TransactionRegistry:
+    """Shared by the engines of one coordinator shard."""
+
+    settings: TransactionSettings
+    allocate_producer_id: Callable[[], int]
+    """An id that nobody ever had. May raise, for instance CoordinatorLoading."""
+    finalized_version: Callable[[], int] = lambda: 2
+    """The feature ``transaction.version`` as it stands now."""
+    transactions: dict[str, Transaction] = field(default_factory=dict)
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    _drafts: dict[str, _Draft] = field(default_factory=dict)
+    """The latest decision per transactional id: as many as there are transactions."""
+
+    def record(self, before: Transaction | None, after: Transaction) -> CoordinatorRecord:
+        """The record which, replayed, puts the one in the place of the other."""
+        if before is not None:
+            raise_if_illegal_transition(before.state, after.state)
+        record = transaction_record(after, value_version(self.finalized_version()))
+        self._drafts[after.transactional_id] = _Draft(record.value, after.last_epoch)
+        return record
+
+    def replay(self, transactional_id: str, value: bytes | None) -> None:
+        transaction = None if value is None else read_transaction(transactional_id, value)
+        if transaction is None or transaction.state == TransactionState.DEAD:
+            self.transactions.pop(transactional_id, None)
+            self._drafts.pop(transactional_id, None)
+            return
+        draft = self._drafts.get(transactional_id)
+        is_own = draft is not None and draft.value == value
+        last_epoch = draft.last_epoch if draft is not None and is_own else NO_EPOCH
+        self.transactions[transactional_id] = transaction._replace(last_epoch=last_epoch)
+
+    def of_producer(self, transactional_id: str, producer: ProducerIdentity) -> Transaction:
+        """The transaction, if this producer is the one that may use it."""
+        transaction = self.of_producer_id(transactional_id, producer.producer_id)
+        if transaction.producer_epoch != producer.epoch:
+            raise fenced(transaction, producer)
+        return transaction
+
+    def of_producer_id(self, transactional_id: str, producer_id: int) -> Transaction:
+        transaction = self.find(transactional_id)
+        if transaction.producer_id != producer_id:
+            raise wrong_producer(transactional_id, producer_id)
+        return transaction
+
+    def find(self, transactional_id: str) -> Transaction:
+        raise_if_no_transactional_id(transactional_id)
+        transaction = self.transactions.get(transactional_id)
+        if transaction is None:
+            raise InvalidProducerIdMapping(f"there is no transactional id {transactional_id!r}")
+        return transaction
+
+
+def raise_if_no_transactional_id(transactional_id: str) -> None:
+    if not transactional_id:
+        raise InvalidRequest("a transactional id must not be empty")
+
+
+def wrong_producer(transactional_id: str, producer_id: int) -> InvalidProducerIdMapping:
+    return InvalidProducerIdMapping(
+        f"producer id {producer_id} does not belong to transactional id {transactional_id!r}"
+    )
+
+
+def fenced(transaction: Transaction, producer: ProducerIdentity) -> ProducerFenced:
+    return ProducerFenced(
+        f"epoch {producer.epoch} of producer id {producer.producer_id} is not the present one of "
+        f"transactional id {transaction.transactional_id!r}"
+    )

@@ -1,0 +1,99 @@
+"""A listener's TLS: contexts from PEM files, and new certificates without a restart.
+
+Python's contexts take a new chain in place: handshakes after that use it, connections before it are
+left alone. Trust is different: a context can learn new authorities, but not forget old ones.
+"""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+from enum import Enum
+
+from headrace.model.errors import InvalidConfig
+
+
+class ClientAuth(Enum):
+    """Whether clients show certificates: ``ssl.client.auth``."""
+
+    NONE = "none"
+    REQUESTED = "requested"
+    REQUIRED = "required"
+
+
+_VERIFY_MODES = {
+    ClientAuth.NONE: ssl.CERT_NONE,
+    ClientAuth.REQUESTED: ssl.CERT_OPTIONAL,
+    ClientAuth.REQUIRED: ssl.CERT_REQUIRED,
+}
+_VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Where a listener's keys are, and what it demands. Everything is PEM."""
+
+    certificate_chain_file: str
+    key_file: str | None = None
+    """None: the key is in the file of the chain, as in a PEM key store of Kafka."""
+    key_password: str | None = field(default=None, repr=False)
+    trust_file: str | None = None
+    """The authorities that client certificates must come from."""
+    client_auth: ClientAuth = ClientAuth.NONE
+    protocols: frozenset[str] = frozenset(_VERSIONS)
+
+
+class ListenerTls:
+    """One listener's context. ``context`` stays the same object for the listener's life."""
+
+    def __init__(self, files: TlsFiles) -> None:
+        self._files = files
+        self.context = build_context(files)
+
+    def reload(self) -> None:
+        """Take what the files have now; if they are not good, InvalidConfig and nothing changes."""
+        build_context(self._files)
+        _load(self.context, self._files)
+
+
+def build_context(files: TlsFiles) -> ssl.SSLContext:
+    """A server's context; InvalidConfig says which file is wrong, never what is in it."""
+    if files.client_auth is not ClientAuth.NONE and files.trust_file is None:
+        raise InvalidConfig(f"client auth {files.client_auth.value} needs a trust store")
+    unknown = sorted(files.protocols - set(_VERSIONS))
+    if unknown or not files.protocols:
+        raise InvalidConfig(f"TLS protocols must be of {sorted(_VERSIONS)}, not {unknown}")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    enabled = [_VERSIONS[name] for name in files.protocols]
+    context.minimum_version, context.maximum_version = min(enabled), max(enabled)
+    # Renegotiation and compression are old ways to attack a server and of no use here.
+    context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
+    context.verify_mode = _VERIFY_MODES[files.client_auth]
+    _load(context, files)
+    return context
+
+
+def _load(context: ssl.SSLContext, files: TlsFiles) -> None:
+    # Without a password function OpenSSL would ask on the terminal.
+    password = files.key_password or ""
+    try:
+        context.load_cert_chain(files.certificate_chain_file, files.key_file, lambda: password)
+    except (OSError, ValueError) as error:
+        raise InvalidConfig(
+            f"the certificate {files.certificate_chain_file} and its key cannot be used:"
+            f" {_reason(error)}"
+        ) from error
+    if files.trust_file is None:
+        return
+    try:
+        context.load_verify_locations(files.trust_file)
+    except (OSError, ValueError) as error:
+        raise InvalidConfig(
+            f"the trust store {files.trust_file} cannot be used: {_reason(error)}"
+        ) from error
+
+
+def _reason(error: OSError | ValueError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return error.reason or "it is not PEM, or the password is wrong"
+    return getattr(error, "strerror", None) or str(error)
