@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from rich.console import Console
 
+from bench import readme
 from bench.peers import kafka_missing
 from bench.plots import write_plots
 from bench.profile import write_flame_graph
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from bench.outcomes import Report
 
 RESULTS_DIRECTORY = Path(__file__).parent / "results"
+README = Path(__file__).parents[1] / "README.md"
 QUICK_SCALE = 0.3
 TABLE_WIDTH_MIN = 164
 
@@ -124,6 +126,8 @@ def main() -> None:
     directory = results_directory(options)
     plots = write_plots(directory, report)
     write_results(directory, report, plots)
+    if directory == RESULTS_DIRECTORY and not report.kafka_missing:
+        readme.update(README, report)
     print_report(console, report, [*sorted(directory.glob("latest.*")), *plots])
     sys.exit(1 if report.errors else 0)
 

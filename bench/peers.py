@@ -6,6 +6,7 @@ own start script and its own defaults otherwise; only what a single node needs i
 
 from __future__ import annotations
 
+import compileall
 import os
 import shutil
 import socket
@@ -14,9 +15,11 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+import headrace
 from tests.interop.broker_process import BrokerProcess
 from tests.interop.kafka_tools import RealKafka, kafka_libraries, tools_missing
 from tests.process.resources import cpu_seconds, peak_megabytes, resident_megabytes
@@ -34,6 +37,7 @@ STOP_SECONDS_MAX = 300.0
 PROBE_SECONDS_MAX = 2.0
 PROBE_INTERVAL_SECONDS = 0.005
 LOG_TAIL_CHARACTERS = 4_000
+SOURCES = Path(headrace.__file__).parent
 NO_SETTINGS: Mapping[str, str] = {}
 
 # Any id will do for a cluster of one node that nobody else talks to.
@@ -133,6 +137,7 @@ class HeadracePeer(_Weighed):
 
     def prepare(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
+        compile_sources()
 
     def start(self) -> None:
         self.prepare()
@@ -151,6 +156,12 @@ class HeadracePeer(_Weighed):
         if self._is_running:
             self._is_running = False
             self._process.kill()
+
+
+@cache
+def compile_sources() -> None:
+    """As for every installed package; an environment variable may keep Python from doing it."""
+    compileall.compile_dir(SOURCES, quiet=1)
 
 
 class KafkaPeer(_Weighed):

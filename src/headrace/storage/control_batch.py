@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.model.errors import CorruptRecord
+from headrace.model.errors import CorruptRecord, HeadraceError
 from headrace.records.decode import decode_records
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ class EndMarker(NamedTuple):
 
 def read_end_marker(batch: Buffer) -> EndMarker | None:
     """The marker in a control batch; None if it is empty (compacted away) or of another kind."""
-    records = decode_records(batch, size_max=_MARKER_BYTES_MAX)
+    try:
+        records = decode_records(batch, size_max=_MARKER_BYTES_MAX)
+    except HeadraceError as error:
+        raise CorruptRecord(f"a control batch cannot be read: {error.message}") from error
     if not records:
         return None
     key, value = records[0].key, records[0].value

@@ -52,6 +52,7 @@ class Lane:
         """Acknowledged, but no offset was told."""
         self.floor = 0
         """Numbers below it were deleted with the beginning of the log."""
+        self._forgotten_below = 0
         self.latest: dict[bytes, Latest] = {}
         self._keys_in_flight: dict[int, tuple[bytes, bool]] = {}
         self._is_compacted = is_compacted
@@ -117,7 +118,7 @@ class Lane:
                 Fault.WRONG_OFFSET, f"number {number} is at {offset}, told was {told}"
             )
         if number < self.floor:
-            return self._duplicate(number, offset, "once in the deleted part")
+            return self._judge_deleted(number, offset)
         if self._is_compacted:
             return True  # most of it goes; only the scan's own order is judged
         placed = self.shown.place(number, offset)
@@ -130,7 +131,7 @@ class Lane:
     def judge_order(self, number: int, offset: int, seen: Runs) -> bool:
         """The same, within one reading of the log; ``seen`` is what that has shown so far."""
         if number < self.floor:
-            return self._duplicate(number, offset, "once in the deleted part")
+            return self._judge_deleted(number, offset)
         placed = seen.place(number, offset)
         if placed is Placed.ELSEWHERE:
             return self._duplicate(number, offset, f"once at {seen.offset_of(number)}")
@@ -138,7 +139,15 @@ class Lane:
             return self._violation(Fault.REORDERED, f"number {number} at {offset}")
         return True
 
+    def _judge_deleted(self, number: int, offset: int) -> bool:
+        """Where it stood is forgotten. A reader may have fetched it before it was deleted; but it
+        must not stand where nothing was deleted."""
+        if offset < self._forgotten_below:
+            return True
+        return self._duplicate(number, offset, "once in the deleted part")
+
     def forget_below(self, log_start_offset: int) -> None:
+        self._forgotten_below = max(self._forgotten_below, log_start_offset)
         dropped = self.told.drop_below(log_start_offset), self.shown.drop_below(log_start_offset)
         self.floor = max(self.floor, *dropped)
         if self.unplaced:

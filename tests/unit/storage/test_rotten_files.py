@@ -120,7 +120,8 @@ def test_indexes_are_rebuilt_over_offsets_that_no_segment_can_have():
         log.read(1, 1, log.high_watermark, at_least_one=True)
 
 
-def test_a_rotten_marker_does_not_keep_the_broker_from_starting():
+@pytest.mark.parametrize(("place", "mask"), [(70, 1), (22, 5)], ids=["length", "compression"])
+def test_a_rotten_marker_does_not_keep_the_broker_from_starting(place: int, mask: int):
     bench = LogBench()
     log = bench.create(internal_segment_bytes="400")
     fields = {"producer_id": 9, "producer_epoch": 0, "base_sequence": 0}
@@ -133,7 +134,7 @@ def test_a_rotten_marker_does_not_keep_the_broker_from_starting():
     for name in bench.disk.list(f"{DIRECTORY}/t-0"):
         if name.endswith(".snapshot"):
             bench.disk.remove(f"{DIRECTORY}/t-0/{name}")
-    bench.disk.rot(f"{FIRST_SEGMENT}.log", position + 70)
+    bench.disk.rot(f"{FIRST_SEGMENT}.log", position + place, mask)
     report = bench.kill_and_start()
     assert any("is not known" in line for line in report.lines())
     assert read_values(bench.log(), 2) == VALUES

@@ -302,6 +302,18 @@ def test_reader_may_jump_over_what_was_deleted() -> None:
     assert bench.found == {}
 
 
+def test_reader_may_have_fetched_what_was_deleted_since() -> None:
+    bench = Bench()
+    bench.produce(4)
+    reader = bench.partition.reader(bench.group)
+    reader.read(0, bench.log[0][1])
+    bench.partition.allow_deletion_before(3)
+    bench.partition.observe(3, 4)
+    for offset in (1, 2, 3):
+        reader.read(offset, bench.log[offset][1])
+    assert bench.found == {}
+
+
 def test_high_watermark_below_an_acknowledged_record_went_back() -> None:
     bench = Bench()
     bench.produce(4)
