@@ -1,0 +1,146 @@
+"""The outgoing side of an encrypted connection: the same door as ``Outbox``, through the transport.
+
+Bytes must be encrypted, so nothing goes from the page cache to the socket directly: slices of files
+are read in pieces, and no further piece is read while the peer does not take what there is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from headrace.frontends.common.outbox import release_files
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from headrace.environment.ports import Buffer
+    from headrace.frontends.common.outbox import FileSlice
+
+PIECE_BYTES = 128 * 1024
+"""Of a file, read and encrypted at a time: about a tenth of a millisecond."""
+WRITE_BUFFER_BYTES_MAX = 512 * 1024
+"""Encrypted bytes that may wait in the transport before the next piece is read."""
+
+
+class _Rest:
+    """What is left of a pinned slice."""
+
+    __slots__ = ("position", "remaining", "slice")
+
+    def __init__(self, chunk: FileSlice) -> None:
+        self.slice = chunk
+        self.position = chunk.position
+        self.remaining = len(chunk)
+
+
+class TlsOutbox:
+    """Chunks on their way to one encrypted connection."""
+
+    __slots__ = (
+        "_closed",
+        "_is_full",
+        "_loop",
+        "_on_drained",
+        "_queue",
+        "_queued_bytes",
+        "_transport",
+        "sent_bytes",
+        "socket_descriptor",
+        "stalled_since",
+    )
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        transport: asyncio.Transport,
+        on_drained: Callable[[], None],
+    ) -> None:
+        """``on_drained`` is called once a peer that did not read has taken everything."""
+        self._loop = loop
+        self._transport = transport
+        self._on_drained = on_drained
+        self._queue: deque[Buffer | _Rest] = deque()
+        self._queued_bytes = 0
+        self._is_full = False
+        self._closed = False
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES_MAX)
+        self.socket_descriptor = transport.get_extra_info("socket").fileno()
+        self.sent_bytes = 0
+        self.stalled_since = 0.0
+
+    @property
+    def buffered_bytes(self) -> int:
+        """What the peer has not taken yet."""
+        if self._closed:
+            return 0
+        return self._queued_bytes + self._transport.get_write_buffer_size()
+
+    def send(self, chunks: list[Buffer | FileSlice]) -> None:
+        """Take over the chunks, slices of files pinned, and send as much as the peer takes."""
+        if self._closed or self._transport.is_closing():
+            release_files(chunks)
+            return
+        for chunk in chunks:
+            if isinstance(chunk, (bytes, bytearray, memoryview)):
+                self._queue.append(chunk)
+            else:
+                self._queue.append(_Rest(chunk))
+            self._queued_bytes += len(chunk)
+        self._pump()
+
+    def pause_writing(self) -> None:
+        """The transport has enough. Called by the loop."""
+        self._is_full = True
+        self.stalled_since = self._loop.time()
+
+    def resume_writing(self) -> None:
+        """The peer reads again. Called by the loop."""
+        self._is_full = False
+        self.stalled_since = self._loop.time()
+        if self._closed:
+            return
+        self._pump()
+        if not self._queue and not self._is_full:
+            self._on_drained()
+
+    def _pump(self) -> None:
+        while self._queue and not self._is_full and not self._closed:
+            head = self._queue[0]
+            data = self._next_piece(head) if isinstance(head, _Rest) else self._queue.popleft()
+            if data is None:
+                return
+            assert not isinstance(data, _Rest)
+            self._queued_bytes -= len(data)
+            self.sent_bytes += len(data)
+            self._transport.write(data)
+
+    def _next_piece(self, rest: _Rest) -> bytes | None:
+        size = min(PIECE_BYTES, rest.remaining)
+        if rest.slice.file is None:
+            data = rest.slice.read()
+        else:
+            data = rest.slice.file.read_at(rest.position, size)
+            if len(data) < size:
+                # The file became shorter under us: the frame cannot be completed.
+                self.close()
+                self._transport.abort()
+                return None
+        rest.position += len(data)
+        rest.remaining -= len(data)
+        if rest.remaining <= 0:
+            self._queue.popleft()
+            rest.slice.release()
+        return data
+
+    def close(self) -> None:
+        """Forget what was not sent, and let go of the files."""
+        if self._closed:
+            return
+        self._closed = True
+        for chunk in self._queue:
+            if isinstance(chunk, _Rest):
+                chunk.slice.release()
+        self._queue.clear()
+        self._queued_bytes = 0

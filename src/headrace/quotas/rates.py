@@ -1,0 +1,63 @@
+"""How fast somebody is, over the last seconds, and how long it must wait to be as fast as allowed.
+
+As Kafka measures it: amounts fall into windows of a second; the rate is what fell into the last
+eleven of them, over the time since the oldest began. Whoever is above its quota waits until the
+same amount, spread over the longer time, is within it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+WINDOW_COUNT_DEFAULT = 11
+WINDOW_MS_DEFAULT = 1_000
+
+
+class Rate:
+    """The amounts of one account."""
+
+    __slots__ = ("_total", "_window_count", "_window_ms", "_windows")
+
+    def __init__(
+        self, window_count: int = WINDOW_COUNT_DEFAULT, window_ms: int = WINDOW_MS_DEFAULT
+    ) -> None:
+        self._window_count = window_count
+        self._window_ms = window_ms
+        self._windows: deque[list[float]] = deque()
+        """[when it began, amount], oldest first."""
+        self._total = 0.0
+
+    def record(self, amount: float, now_ms: int) -> None:
+        self._forget(now_ms)
+        if not self._windows or now_ms - self._windows[-1][0] >= self._window_ms:
+            self._windows.append([now_ms, 0.0])
+        self._windows[-1][1] += amount
+        self._total += amount
+
+    def per_second(self, now_ms: int) -> float:
+        self._forget(now_ms)
+        return self._total / self._span_ms(now_ms) * 1000 if self._windows else 0.0
+
+    def throttle_ms(self, limit: float, now_ms: int) -> int:
+        """How long to wait so that the rate comes down to ``limit`` per second."""
+        rate = self.per_second(now_ms)
+        if rate <= limit:
+            return 0
+        return round((rate - limit) / limit * self._span_ms(now_ms))
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing is remembered: it may be forgotten altogether."""
+        return not self._windows
+
+    def _span_ms(self, now_ms: int) -> float:
+        """At least all windows but one: the first amount of a new client is no infinite rate."""
+        elapsed_ms = now_ms - self._windows[0][0] if self._windows else 0
+        return max(elapsed_ms, (self._window_count - 1) * self._window_ms)
+
+    def _forget(self, now_ms: int) -> None:
+        oldest_ms = now_ms - self._window_count * self._window_ms
+        while self._windows and self._windows[0][0] <= oldest_ms:
+            self._total -= self._windows.popleft()[1]
+        if not self._windows:
+            self._total = 0.0
