@@ -27,7 +27,7 @@ from bench.work.round_trips import RoundTrips
 
 if TYPE_CHECKING:
     from bench.protocols import GrowthWork, LifeCycleWork, SteadyWork
-    from bench.work.produce import Client
+    from bench.work.throughput import Client
 
 # Kafka's own tools come with Kafka.
 CLIENTS: tuple[Client, ...] = ("librdkafka",) if kafka_missing() else ("librdkafka", "java")

@@ -164,6 +164,7 @@ class KafkaListener:
             self._sweeper.cancel()
         if self._server is not None:
             self._server.close()
+        self.turns.finish()
         for session in list(self.sessions):
             session.close()
         if self.sessions:
