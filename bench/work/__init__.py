@@ -41,6 +41,7 @@ STEADY: tuple[SteadyWork, ...] = (
     OneRecordPerRequest(),
     EndToEnd(1_000),
     EndToEnd(10_000),
+    EndToEnd(10_000, burst=10),
     *(Compressed(codec) for codec in ("gzip", "snappy", "lz4", "zstd")),
     FsyncProduce(producers=1, bar=None, is_quick=False),
     FsyncProduce(producers=32, bar=2.0),

@@ -20,6 +20,7 @@ class Throughput:
     partitions: int
     client: Client
     durability: str = PAGE_CACHE
+    writes_bulk: bool = True
 
     @property
     def name(self) -> str:
