@@ -107,9 +107,9 @@ class NetworkSettings:
     )
     loop_spin_us: int = declare.integer(
         "headrace.loop.spin.us",
-        200,
-        "How long the broker looks for the next request before it sleeps, where requests follow"
-        " each other so closely; 0 sleeps at once.",
+        400,
+        "How long the broker looks for the next request before it sleeps, where the last ones came"
+        " within half of this time; 0 sleeps at once.",
         unit="microseconds",
         minimum=0,
         maximum=10_000,

@@ -7,23 +7,23 @@ moment. For anybody else it would be a waste, so what was seen decides. No clock
 
 from __future__ import annotations
 
-LONG_GAP_FACTOR = 4
-"""How many times the limit a gap counts at most: soon forgotten when a busy time begins."""
+EXPECTED_SHARE_MAX = 0.5
+"""Of the limit: it is worth it only if the next request is expected well before."""
 
-MEMORY_GAPS = 4
-"""The expectation moves by one part in so many with each gap that was seen."""
+MEMORY_GAPS = 8
+"""The expectation moves by one part in so many with each gap that was seen: one client that was
+held up for a moment does not change it much."""
 
 
 class Alertness:
     """The expected time between going idle and the next request."""
 
-    __slots__ = ("_expected_s", "_gap_s_max", "_idle_since", "_is_idle", "_limit_s")
+    __slots__ = ("_expected_s", "_idle_since", "_is_idle", "_limit_s")
 
     def __init__(self, limit_seconds: float) -> None:
         """Who stays awake does so for ``limit_seconds`` at most; 0 is never."""
         self._limit_s = limit_seconds
-        self._gap_s_max = limit_seconds * LONG_GAP_FACTOR
-        self._expected_s = self._gap_s_max
+        self._expected_s = limit_seconds
         self._idle_since = 0.0
         self._is_idle = False
 
@@ -36,13 +36,13 @@ class Alertness:
         """Something is to be done again."""
         if self._is_idle:
             self._is_idle = False
-            gap = min(now - self._idle_since, self._gap_s_max)
+            gap = min(now - self._idle_since, self._limit_s)
             self._expected_s += (gap - self._expected_s) / MEMORY_GAPS
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the next request is expected before the limit."""
-        return self._expected_s < self._limit_s
+        """Whether the next request is expected soon."""
+        return self._expected_s < self._limit_s * EXPECTED_SHARE_MAX
 
     def stays_awake(self, now: float) -> bool:
         """Whether it is too early to give up; asked again and again."""
