@@ -33,7 +33,6 @@ PRODUCE_CALL_RECORDS = 1_000
 CONSUME_CALL_RECORDS = 10_000
 SILENCE_SECONDS_MAX = 30.0
 FLUSH_SECONDS_MAX = 300.0
-PACE_SECONDS = 0.001
 TEXT_VALUES = 1_000
 TEXT_SEED = 20_240_131
 WORDS = (
@@ -164,23 +163,26 @@ def synchronous(
 
 
 def paced_produce(
-    bootstrap_servers: str, topic: str, count: int, size: int, rate: int
+    bootstrap_servers: str, topic: str, count: int, size: int, rate: int, burst: int = 1
 ) -> dict[str, float]:
     """Send at a steady rate; each value begins with the time at which it was handed over.
 
     `produce` never waits for the broker, so a slow broker does not slow the sending. The producer
-    wakes once in a millisecond and sends what is due: a sleep cannot be much shorter than that.
+    sleeps until the next `burst` of records is due; what became due while it slept goes with it.
     """
     producer = new_producer(bootstrap_servers, {"linger.ms": 0})
     padding = os.urandom(size - TIMESTAMP.size)
+    interval_ns = 1_000_000_000 * burst // rate
     sent, start_ns = 0, time.perf_counter_ns()
     while sent < count:
-        due = min(count, (time.perf_counter_ns() - start_ns) * rate // 1_000_000_000)
-        for _ in range(due - sent):
+        early_ns = start_ns + sent // burst * interval_ns - time.perf_counter_ns()
+        if early_ns > 0:
+            producer.poll(0)
+            time.sleep(early_ns / 1e9)
+            continue
+        for _ in range(min(burst, count - sent)):
             producer.produce(topic, TIMESTAMP.pack(time.perf_counter_ns()) + padding)
-        sent = max(sent, due)
-        producer.poll(0)
-        time.sleep(PACE_SECONDS)
+        sent += burst
     seconds = (time.perf_counter_ns() - start_ns) / 1e9
     flush(producer)
     return {"rate": count / seconds}

@@ -14,6 +14,7 @@ import struct
 import subprocess
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -94,12 +95,12 @@ class Peer(Protocol):
     def peak_megabytes(self) -> float: ...
 
 
-class _Weighed:
+class _Weighed(ABC):
     """What the kernel says about the process; all of a broker is one process."""
 
     @property
-    def pid(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def pid(self) -> int: ...
 
     def cpu_seconds(self) -> float:
         return cpu_seconds(self.pid)

@@ -51,6 +51,10 @@ class Repeated(Described, Protocol):
 class SteadyWork(Repeated, Protocol):
     """Work on a broker that runs and is warm."""
 
+    @property
+    def writes_bulk(self) -> bool:
+        """Whether so much is written that the memory for it must be made ready first."""
+
     def run(self, peer: Peer, scale: float) -> dict[str, float]:
         """One round; the keys are the names of the figures."""
 

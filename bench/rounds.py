@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from bench.figures import Series
+    from bench.memory import PageCache
     from bench.peers import Peer, PeerFactory
     from bench.protocols import GrowthWork, LifeCycleWork, Repeated, SteadyWork
 
@@ -34,6 +35,7 @@ def rounds_of(work: Repeated, *, is_quick: bool, wanted: int | None) -> int:
 def steady_rounds(
     work: SteadyWork,
     peers: Mapping[PeerName, Peer],
+    page_cache: PageCache,
     scale: float,
     rounds: int,
     on_step: Callable[[str], None],
@@ -42,6 +44,8 @@ def steady_rounds(
         if not answers_api_versions(peer.bootstrap_servers):
             raise PeerFailed(f"{peer.name} does not answer any more")
         os.sync()  # dirty pages of the work before are not this one's
+        if work.writes_bulk:
+            page_cache.turn_over()
         return work.run(peer, scale)
 
     runs = {name: lambda peer=peer: one_round(peer) for name, peer in peers.items()}

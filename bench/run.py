@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from bench.machine import description
+from bench.memory import PageCache
 from bench.outcomes import Report
 from bench.peers import HEADRACE, KAFKA, Peer, PeerFactory, PeerName
 from bench.rounds import growth_curves, life_cycle_rounds, rounds_of, steady_rounds
@@ -67,6 +68,7 @@ class Run:
     def __init__(self, plan: Plan, work_directory: Path, console: Console) -> None:
         self._plan = plan
         self._console = console
+        self._page_cache = PageCache(work_directory)
         self._factories = {name: PeerFactory(name, work_directory) for name in plan.peer_names}
         self._report = Report(
             started=datetime.now(UTC).isoformat(timespec="minutes"),
@@ -111,6 +113,7 @@ class Run:
         if not self._plan.all_steady:
             return
         with ExitStack() as stack:
+            stack.callback(self._page_cache.close)
             peers: dict[PeerName, Peer] = {}
             for name, factory in self._factories.items():
                 self._progress.update(self._task, description=f"start {name}")
@@ -127,7 +130,7 @@ class Run:
         for work in works:
             rounds = self._plan.rounds_of(work)
             self._report.works.append(
-                steady_rounds(work, peers, self._plan.scale, rounds, self._step)
+                steady_rounds(work, peers, self._page_cache, self._plan.scale, rounds, self._step)
             )
 
     def _step(self, what: str) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from headrace.testing.history import History
 
 DURABILITIES = ("page-cache", "fsync")
+MINUTES_MIN, MINUTES_MAX = 0.2, 24 * 60.0
+"""Retention has to act several times within the run."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,17 +45,31 @@ def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
     verbs = root.add_subparsers(required=True, metavar="kill|long")
     kill = verbs.add_parser("kill", help="kill -9 under load, again and again")
-    kill.add_argument("--cycles", type=int, default=1_000, help="restarts; default %(default)s")
+    kill.add_argument("--cycles", type=cycles, default=1_000, help="restarts; default %(default)s")
     kill.add_argument("--seed", type=int, default=None, help="of moments and changes")
     kill.add_argument("--durability", choices=(*DURABILITIES, "both"), default="both")
     kill.set_defaults(run=run_kill)
     long = verbs.add_parser("long", help="a steady load for a long time, watched for drift")
-    long.add_argument("--minutes", type=float, default=45.0, help="default %(default)s")
+    long.add_argument("--minutes", type=minutes, default=45.0, help="default %(default)s")
     long.set_defaults(run=run_long)
     for verb in (kill, long):
         verb.add_argument("--results", type=Path, default=results.RESULTS, help="where to write")
         verb.add_argument("--directory", type=Path, default=None, help="for the broker's files")
     return root
+
+
+def cycles(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"at least 1, not {text}")
+    return count
+
+
+def minutes(text: str) -> float:
+    length = float(text)
+    if not MINUTES_MIN <= length <= MINUTES_MAX:
+        raise argparse.ArgumentTypeError(f"{MINUTES_MIN:g} to {MINUTES_MAX:g}, not {text}")
+    return length
 
 
 def run_kill(options: argparse.Namespace, directory: Path, console: Console) -> bool:

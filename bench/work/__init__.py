@@ -27,7 +27,7 @@ from bench.work.round_trips import RoundTrips
 
 if TYPE_CHECKING:
     from bench.protocols import GrowthWork, LifeCycleWork, SteadyWork
-    from bench.work.produce import Client
+    from bench.work.throughput import Client
 
 # Kafka's own tools come with Kafka.
 CLIENTS: tuple[Client, ...] = ("librdkafka",) if kafka_missing() else ("librdkafka", "java")
@@ -41,6 +41,7 @@ STEADY: tuple[SteadyWork, ...] = (
     OneRecordPerRequest(),
     EndToEnd(1_000),
     EndToEnd(10_000),
+    EndToEnd(10_000, burst=10),
     *(Compressed(codec) for codec in ("gzip", "snappy", "lz4", "zstd")),
     FsyncProduce(producers=1, bar=None, is_quick=False),
     FsyncProduce(producers=32, bar=2.0),

@@ -28,6 +28,7 @@ class Compressed:
     codec: str
     durability: str = PAGE_CACHE
     rounds_max: int = 2
+    writes_bulk: bool = True
     is_quick: bool = False
     figures: tuple[Figure, ...] = (
         Figure("produce", "MB/s", "higher"),

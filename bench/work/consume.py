@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench.client_process import run_client
-from bench.figures import PAGE_CACHE, Figure
 from bench.java_tools import consume_with_java
 from bench.topics import create_topic, has_topic, raise_if_missing
-from bench.work.produce import SETTINGS, Client, label, throughput, throughput_figures, title
+from bench.work.throughput import SETTINGS, Throughput, throughput, throughput_figures
 
 if TYPE_CHECKING:
+    from bench.figures import Figure
     from bench.peers import Peer
 
 COUNTS = {100: 2_000_000, 1_000: 600_000}
@@ -26,35 +26,15 @@ _groups = itertools.count(1)
 
 
 @dataclass(frozen=True)
-class Consume:
+class Consume(Throughput):
     """One size of record, one number of partitions, one client."""
 
-    size: int
-    partitions: int
-    client: Client
-    durability: str = PAGE_CACHE
-
-    @property
-    def name(self) -> str:
-        return label("consume", self.size, self.partitions, self.client)
-
-    @property
-    def title(self) -> str:
-        return title("Consume", self.size, self.partitions, self.client)
+    verb = "Consume"
 
     @property
     def figures(self) -> tuple[Figure, ...]:
         bars = (RATE_BAR, CPU_BAR) if self.is_quick else (None, None)
         return throughput_figures(self.size, *bars)
-
-    @property
-    def is_quick(self) -> bool:
-        """The bars are on these as well: one partition, librdkafka."""
-        return self.partitions == 1 and self.client == "librdkafka"
-
-    @property
-    def rounds_max(self) -> int:
-        return 3 if self.client == "librdkafka" else 2
 
     def run(self, peer: Peer, scale: float) -> dict[str, float]:
         count = max(1, int(COUNTS[self.size] * scale))

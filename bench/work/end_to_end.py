@@ -2,6 +2,9 @@
 
 Producer and consumer are processes of their own; neither collects records (linger 0). The first
 second is not counted. A round in which the producer could not keep its pace is an error.
+
+The same number of records in a second is one load if each comes alone, and another if they come in
+bursts: librdkafka sends a burst in one or two requests. Both are measured.
 """
 
 from __future__ import annotations
@@ -29,19 +32,22 @@ class PaceLost(RuntimeError):
 
 @dataclass(frozen=True)
 class EndToEnd:
-    """One rate of records per second."""
+    """One rate of records per second; so many at a time."""
 
     rate: int
+    burst: int = 1
     durability: str = PAGE_CACHE
     rounds_max: int = 3
+    writes_bulk: bool = False
 
     @property
     def name(self) -> str:
-        return f"end-to-end-{self.rate}"
+        return f"end-to-end-{self.rate}" + ("-bursts" if self.burst > 1 else "")
 
     @property
     def title(self) -> str:
-        return f"End to end at {self.rate:,} records/s, linger 0"
+        bursts = f", {self.burst} at a time" if self.burst > 1 else ""
+        return f"End to end at {self.rate:,} records/s{bursts}, linger 0"
 
     @property
     def is_quick(self) -> bool:
@@ -67,6 +73,7 @@ class EndToEnd:
                 "count": count + skipped,
                 "size": RECORD_BYTES,
                 "rate": self.rate,
+                "burst": self.burst,
             }
             with ClientProcess("paced_consume", reading) as consumer:
                 consumer.wait_until_ready()

@@ -39,6 +39,7 @@ class FsyncProduce:
     bar: float | None
     durability: str = FSYNC_PER_REQUEST
     rounds_max: int = 3
+    writes_bulk: bool = False
     is_quick: bool = True
 
     @property

@@ -105,6 +105,7 @@ class RoundRobin:
         Figure("broker CPU", "s per million", "lower"),
     )
     rounds_max: int = 2
+    writes_bulk: bool = True
     is_quick: bool = False
 
     def run(self, peer: Peer, scale: float) -> dict[str, float]:

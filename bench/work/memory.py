@@ -23,6 +23,7 @@ class IdleMemory:
     durability: str = PAGE_CACHE
     figures: tuple[Figure, ...] = (Figure("resident", "MB", "lower", 0.2),)
     rounds_max: int = 1
+    writes_bulk: bool = False
     is_quick: bool = True
 
     def run(self, peer: Peer, scale: float) -> dict[str, float]:
@@ -42,6 +43,7 @@ class LoadedMemory:
         Figure("peak", "MB", "lower"),
     )
     rounds_max: int = 1
+    writes_bulk: bool = False
     is_quick: bool = True
 
     def run(self, peer: Peer, scale: float) -> dict[str, float]:

@@ -32,6 +32,7 @@ class SynchronousProduce:
         Figure(P99_9, "us", "lower"),
     )
     rounds_max: int = 3
+    writes_bulk: bool = False
     is_quick: bool = True
 
     def run(self, peer: Peer, scale: float) -> dict[str, float]:
@@ -58,6 +59,7 @@ class OneRecordPerRequest:
         Figure("broker CPU", "s per million requests", "lower"),
     )
     rounds_max: int = 3
+    writes_bulk: bool = False
     is_quick: bool = True
 
     def run(self, peer: Peer, scale: float) -> dict[str, float]:

@@ -215,6 +215,7 @@ class RoundTrips:
         Figure("round trip p99", "ms", "lower"),
     )
     rounds_max: int = 3
+    writes_bulk: bool = False
     is_quick: bool = False
 
     def run(self, peer: Peer, scale: float) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.clients import random_values, text_values
 from bench.work import AFTER_LOAD, BEFORE_LOAD, GROWTH, LIFE_CYCLE, STEADY
-from bench.work.produce import throughput
+from bench.work.throughput import throughput
 
 REPEATED = (*BEFORE_LOAD, *STEADY, *AFTER_LOAD, *LIFE_CYCLE)
 

@@ -32,7 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--engine", choices=("mutate", "atheris"))
-    parser.add_argument("--only", nargs="+", choices=sorted(BY_NAME), default=list(BY_NAME))
+    parser.add_argument("--only", action="extend", nargs="+", choices=sorted(BY_NAME))
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--findings", type=Path)
     parser.add_argument("--write-seeds", action="store_true")
@@ -43,9 +43,10 @@ def main() -> int:
         return 0
     findings = chosen.findings or Path(tempfile.mkdtemp(prefix="headrace-findings-"))
     engine = chosen.engine or _best_engine()
-    seconds = chosen.minutes * 60 / len(chosen.only)
-    print(f"{len(chosen.only)} targets, {seconds:.0f} s each, engine {engine}, seed {chosen.seed}")
-    bad = [n for n in chosen.only if not _run(n, engine, seconds, chosen.seed, findings)]
+    names = chosen.only or list(BY_NAME)
+    seconds = chosen.minutes * 60 / len(names)
+    print(f"{len(names)} targets, {seconds:.0f} s each, engine {engine}, seed {chosen.seed}")
+    bad = [n for n in names if not _run(n, engine, seconds, chosen.seed, findings)]
     print(f"found something in: {', '.join(bad)}; see {findings}" if bad else "found nothing")
     return 1 if bad else 0
 

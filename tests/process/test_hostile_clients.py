@@ -5,7 +5,6 @@ The limits are on the whole process: about 50 MB of it are Python and the broker
 
 from __future__ import annotations
 
-import resource
 import socket
 import struct
 from contextlib import ExitStack
@@ -19,8 +18,6 @@ from tests.process.resources import open_descriptors, open_sockets, peak_megabyt
 from tests.wire.calls import FETCH, PRODUCE, batch, fetch_request, produce, produce_request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.wire.raw_client import RawClient
 
 IDLE_CONNECTIONS = 5_000
@@ -31,18 +28,6 @@ MEMORY_WITH_IDLE_MB_MAX = 130
 MEMORY_UNDER_ATTACK_MB_MAX = 120
 MEMORY_OF_LARGE_PRODUCE_MB_MAX = 300
 API_VERSIONS = 18
-
-
-@pytest.fixture
-def many_descriptors() -> Iterator[None]:
-    """Both ends of the connections are ours: the broker inherits what is set here."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = max(soft, IDLE_CONNECTIONS + 1_000)
-    if hard != resource.RLIM_INFINITY and hard < wanted:
-        pytest.skip(f"{wanted} descriptors are needed, the hard limit is {hard}")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def is_cut_off(connection: socket.socket) -> bool:

@@ -8,8 +8,21 @@ from __future__ import annotations
 
 import os
 from random import Random
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Sequence
+
+
+class World(Protocol):
+    """What both kinds of world tell of themselves."""
+
+    counts: Counter[str]
+    clients: Sequence[object]
+
 
 SEED_COUNT = int(os.environ.get("HEADRACE_TEST_GROUP_SEEDS", "2000"))
 QUICK_SEED_COUNT = 200
@@ -38,3 +51,20 @@ def group_size(seed: int) -> int:
     if seed % DOZENS_EVERY == DOZENS_EVERY - 1:
         return chance.randint(20, 50)
     return chance.randint(1, 9)
+
+
+def judge_seeds(
+    kind: str,
+    seeds: range,
+    simulate: Callable[[int, int], World],
+    simulation_counts: Callable[[str, int], None],
+) -> None:
+    """Each world judges itself while it runs; here it is counted, and that it had work to do."""
+    commits_refused = 0
+    for seed in seeds:
+        world = simulate(seed, group_size(seed))
+        simulation_counts(f"group simulation: {kind} seeds", 1)
+        simulation_counts("group simulation: commits judged", world.counts["commits judged"])
+        simulation_counts("group simulation: members", len(world.clients))
+        commits_refused += world.counts["commits refused"]
+    assert commits_refused > 0, "nothing was put to the test"

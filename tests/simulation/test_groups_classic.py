@@ -16,7 +16,7 @@ import pytest
 from headrace.coordination.groups.classic_states import ClassicState
 from headrace.testing.group_bench import GROUP
 from tests.simulation.classic_world import CHAOS_MS, QUIET_MS, World
-from tests.simulation.group_seeds import chunks_of_seeds, group_size
+from tests.simulation.group_seeds import chunks_of_seeds, judge_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,14 +76,7 @@ def simulate(seed: int, size: int) -> World:
 def test_groups_stay_safe_and_come_to_rest(
     seeds: range, simulation_counts: Callable[[str, int], None]
 ) -> None:
-    commits_refused = 0
-    for seed in seeds:
-        world = simulate(seed, group_size(seed))
-        simulation_counts("group simulation: classic seeds", 1)
-        simulation_counts("group simulation: commits judged", world.counts["commits judged"])
-        simulation_counts("group simulation: members", len(world.clients))
-        commits_refused += world.counts["commits refused"]
-    assert commits_refused > 0, "nothing was put to the test"
+    judge_seeds("classic", seeds, simulate, simulation_counts)
 
 
 def test_group_of_hundreds_comes_to_rest() -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from headrace.coordination.groups.consumer_group import GroupState
 from tests.simulation.consumer_world import FAULTS_MS, QUIET_MS, Client, Fate, Partition, World
-from tests.simulation.group_seeds import chunks_of_seeds, group_size
+from tests.simulation.group_seeds import chunks_of_seeds, judge_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,14 +112,7 @@ def simulate(seed: int, client_count: int) -> World:
 def test_groups_stay_safe_and_come_to_rest(
     seeds: range, simulation_counts: Callable[[str, int], None]
 ) -> None:
-    commits_refused = 0
-    for seed in seeds:
-        world = simulate(seed, group_size(seed))
-        simulation_counts("group simulation: consumer seeds", 1)
-        simulation_counts("group simulation: commits judged", world.counts["commits judged"])
-        simulation_counts("group simulation: members", len(world.clients))
-        commits_refused += world.counts["commits refused"]
-    assert commits_refused > 0, "nothing was put to the test"
+    judge_seeds("consumer", seeds, simulate, simulation_counts)
 
 
 def test_group_of_hundreds_stays_safe_and_comes_to_rest() -> None:

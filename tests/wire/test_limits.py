@@ -162,3 +162,16 @@ def test_large_requests_wait_for_memory_and_small_ones_do_not():
             answer = client.receive(PRODUCE, 9)[1]
             assert [p.error_code for p in answer.responses[0].partition_responses] == [0, 0, 0]
         assert broker.call(waiting) == 0
+
+
+def test_a_large_request_under_way_is_written_whole_before_the_broker_stops(tmp_path):
+    """Nothing may be appended once the logs are closed: the stop was clean, and says so."""
+    with Broker(directory=str(tmp_path)) as broker, RawClient(broker.port) as client:
+        topic = broker.create_topic("wide", 40)
+        client.send(PRODUCE, 9, wide_produce(topic, 40, 900_000))
+        assert observed(broker, lambda s: int(s._is_busy), 1) == 1
+    with Broker(directory=str(tmp_path)) as broker, RawClient(broker.port) as client:
+        answer = produce(client, topic, {index: batch(b"after") for index in range(40)})
+        assert {
+            index: (p.error_code, p.base_offset) for index, p in answer.items()
+        } == dict.fromkeys(range(40), (0, 1))

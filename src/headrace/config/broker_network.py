@@ -31,7 +31,7 @@ class NetworkSettings:
     )
     socket_send_buffer_bytes: int = declare.integer(
         "socket.send.buffer.bytes",
-        -1,
+        100 * 1024,
         "Send buffer of each socket; -1 leaves it to the system.",
         unit=BYTES,
         minimum=-1,
@@ -104,6 +104,15 @@ class NetworkSettings:
         "Most partitions in one answer to DescribeTopicPartitions.",
         unit="partitions",
         minimum=1,
+    )
+    loop_spin_us: int = declare.integer(
+        "headrace.loop.spin.us",
+        400,
+        "How long the broker looks for the next request before it sleeps, where the last ones came"
+        " within half of this time; 0 sleeps at once.",
+        unit="microseconds",
+        minimum=0,
+        maximum=10_000,
     )
     connection_buffered_bytes_max: int = declare.integer(
         "headrace.connection.buffered.bytes.max",

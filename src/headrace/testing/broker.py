@@ -33,6 +33,8 @@ STOP_SECONDS_MAX = 30.0
 DEFAULT_SETTINGS = {
     # A test that starts one consumer must not wait for a second one.
     "group.initial.rebalance.delay.ms": "0",
+    # The test shares the interpreter with this broker: to wait awake would slow both.
+    "headrace.loop.spin.us": "0",
 }
 
 T = TypeVar("T")

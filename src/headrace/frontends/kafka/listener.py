@@ -11,6 +11,7 @@ import socket
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.codecs.kafka.messages import API_NAMES
+from headrace.frontends.common.departures import Departures
 from headrace.frontends.kafka.fetch_sessions import FetchSessions
 from headrace.frontends.kafka.large_frames import LargeFrames
 from headrace.frontends.kafka.served_apis import HANDLERS
@@ -59,6 +60,9 @@ class KafkaListener:
             broker.config.queued_max_request_bytes, broker.config.socket_request_max_bytes
         )
         self.turns = Turns(asyncio.get_running_loop())
+        self.departures = Departures(
+            asyncio.get_running_loop(), broker.config.loop_spin_us / 1_000_000
+        )
         # All connections receive into this buffer in turn; what is no whole frame moves to the
         # session.
         self.receive_buffer = bytearray(RECEIVE_BUFFER_BYTES)
@@ -164,6 +168,7 @@ class KafkaListener:
             self._sweeper.cancel()
         if self._server is not None:
             self._server.close()
+        self.turns.finish()
         for session in list(self.sessions):
             session.close()
         if self.sessions:

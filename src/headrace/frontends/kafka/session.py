@@ -110,6 +110,7 @@ class Session(asyncio.BufferedProtocol):
         self._filled = 0
         self._frame_begun = 0.0
         self._outgoing: list[Any] = []
+        self._is_departing = False
         self._slots: deque[_Slot] = deque()
         self._ready_bytes = 0
         """Size of the answers that wait in their slots behind one that is still owed."""
@@ -276,7 +277,8 @@ class Session(asyncio.BufferedProtocol):
                     break
         finally:
             self._parsing = False
-            self._flush()
+            if self._outgoing:
+                self._depart()
         if not self._paused and end - position >= 4:
             self._cut_off_if_illegal(view[position:end])
         return position
@@ -445,7 +447,7 @@ class Session(asyncio.BufferedProtocol):
             self._ready_bytes -= ready.size_bytes
             self._outgoing += ready.chunks or ()
         if not self._parsing:
-            self._flush()
+            self._depart()
             self._resume()
 
     def _fill(self, slot: _Slot, response: Any) -> None:
@@ -457,7 +459,14 @@ class Session(asyncio.BufferedProtocol):
         slot.size_bytes = sum(map(len, slot.chunks))
         self._ready_bytes += slot.size_bytes
 
+    def _depart(self) -> None:
+        """What is ready leaves at the end of this turn."""
+        if not self._is_departing:
+            self._is_departing = True
+            self._listener.departures.add(self._flush)
+
     def _flush(self) -> None:
+        self._is_departing = False
         if self._outgoing:
             outgoing = self._outgoing
             self._outgoing = []

@@ -26,11 +26,20 @@ class Turns:
         if len(self._waiting) == 1:
             self._loop.call_soon(self._turn)
 
+    def finish(self) -> None:
+        """For the stop: do what has begun, before what it works on is closed."""
+        while self._waiting:
+            self._step()
+
     def _turn(self) -> None:
+        if self._waiting:  # else all of it was finished in one go
+            self._step()
+        if self._waiting:
+            self._loop.call_soon(self._turn)
+
+    def _step(self) -> None:
         step = self._waiting[0]
         goes_on = step()
         self._waiting.popleft()
         if goes_on:
             self._waiting.append(step)
-        if self._waiting:
-            self._loop.call_soon(self._turn)

@@ -36,3 +36,20 @@ def test_one_step_in_each_turn_of_the_loop():
 
     asyncio.run(scenario())
     assert done == ["a", "b", "c", "a", "c", "a", "d"]
+
+
+def test_everything_is_finished_before_the_stop():
+    done: list[str] = []
+
+    async def scenario() -> None:
+        turns = Turns(asyncio.get_running_loop())
+        for name in "ab":
+            left = iter([True, True, False])
+            turns.add(lambda name=name, left=left: done.append(name) or next(left))
+        turns.finish()
+        assert sorted(done) == ["a", "a", "a", "b", "b", "b"]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert len(done) == 6, "and nothing is left for the loop"
+
+    asyncio.run(scenario())
