@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from bench.percentiles import percentiles
+from bench.transaction_loads import fill_with_transactions, transactions
 from tests.process.resources import cpu_seconds
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def new_producer(bootstrap_servers: str, settings: Mapping[str, Any]) -> Produce
     )
 
 
-def new_consumer(bootstrap_servers: str) -> Consumer:
+def new_consumer(bootstrap_servers: str, settings: Mapping[str, Any] | None = None) -> Consumer:
     return Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -84,6 +85,7 @@ def new_consumer(bootstrap_servers: str) -> Consumer:
             # Otherwise the client stops fetching for a second whenever it has 100,000 records.
             "queued.min.messages": QUEUE_MESSAGES_MAX,
             "queued.max.messages.kbytes": 500_000,
+            **(settings or {}),
         }
     )
 
@@ -129,10 +131,16 @@ def produce(
 
 
 def consume(
-    bootstrap_servers: str, pid: int, topic: str, count: int, *, partitions: int = 1
+    bootstrap_servers: str,
+    pid: int,
+    topic: str,
+    count: int,
+    *,
+    partitions: int = 1,
+    settings: Mapping[str, Any] | None = None,
 ) -> dict[str, float]:
     """Read from the beginning, as fast as it goes."""
-    consumer = new_consumer(bootstrap_servers)
+    consumer = new_consumer(bootstrap_servers, settings)
     cpu, started = cpu_seconds(pid), time.perf_counter()
     consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
     taken = 0
@@ -211,7 +219,16 @@ def paced_consume(bootstrap_servers: str, topic: str, count: int, skipped: int) 
 
 
 LOADS: dict[str, Callable[..., dict[str, float]]] = {
-    load.__name__: load for load in (produce, consume, synchronous, paced_produce, paced_consume)
+    load.__name__: load
+    for load in (
+        produce,
+        consume,
+        synchronous,
+        paced_produce,
+        paced_consume,
+        transactions,
+        fill_with_transactions,
+    )
 }
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.peers import kafka_class_path
+from bench.percentiles import P50, P99
+from tests.interop.cache import cached_build, run_tool
 
 if TYPE_CHECKING:
     from bench.peers import Peer
@@ -19,6 +23,11 @@ ERROR_CHARACTERS_MAX = 2_000
 PRODUCER_TOOL = "org.apache.kafka.tools.ProducerPerformance"
 CONSUMER_TOOL = "org.apache.kafka.tools.ConsumerPerformance"
 PRODUCER_SUMMARY = re.compile(r"^(\d+) records sent, ([\d.]+) records/sec .*\d+th", re.MULTILINE)
+TRANSACTION_FIGURES = re.compile(r"^figures: (\d+) (\d+) (\d+)$", re.MULTILINE)
+# Kafka's clients warn of every transaction that has to wait for the one before it.
+QUIET = ("-Dlog4j2.level=ERROR",)
+TRANSACTIONS_PROGRAM = "TransactionRate"
+SOURCES = Path(__file__).parent / "java"
 CONSUMER_RATE_COLUMN = "fetch.nMsg.sec"
 CONSUMER_COUNT_COLUMN = "data.consumed.in.nMsg"
 
@@ -46,6 +55,36 @@ def consume_with_java(peer: Peer, topic: str, count: int, group: str) -> float:
     return consumer_rate(output, count)
 
 
+def transactions_with_java(
+    *,
+    bootstrap_servers: str,
+    topic: str,
+    partitions: int,
+    producers: int,
+    records: int,
+    size: int,
+    warm_seconds: float,
+    seconds: float,
+    label: str,
+) -> dict[str, float]:
+    """Transactions per second, and milliseconds; Kafka has no tool that does this."""
+    numbers = (partitions, producers, records, size, warm_seconds, seconds)
+    arguments = (bootstrap_servers, topic, *map(str, numbers), label)
+    output = _run_tool(
+        TRANSACTIONS_PROGRAM, *arguments, class_path=_own_class_path(), more_options=QUIET
+    )
+    return transaction_figures(output, seconds)
+
+
+def transaction_figures(output: str, seconds: float) -> dict[str, float]:
+    """Transactions, and two percentiles in microseconds."""
+    found = TRANSACTION_FIGURES.search(output)
+    if found is None:
+        raise ToolFailed(f"no line of figures: {output[-ERROR_CHARACTERS_MAX:]}")
+    count, median_us, late_us = map(int, found.groups())
+    return {"rate": count / seconds, P50: median_us / 1e3, P99: late_us / 1e3}
+
+
 def producer_rate(output: str, count: int) -> float:
     """The summary is the last line, the only one with percentiles."""
     summaries = PRODUCER_SUMMARY.findall(output)
@@ -66,11 +105,34 @@ def consumer_rate(output: str, count: int) -> float:
     return float(row[CONSUMER_RATE_COLUMN])
 
 
-def _run_tool(main_class: str, *arguments: str) -> str:
+def _own_class_path() -> str:
+    """Kafka, and our own program compiled against it."""
+    sources = sorted(SOURCES.glob("*.java"))
+    libraries = kafka_class_path()
+
+    def build(target: Path) -> None:
+        options = ["-encoding", "UTF-8", "-Xlint:all", "-Werror", "-cp", libraries]
+        run_tool(["javac", *options, "-d", str(target), *map(str, sources)], target, {})
+
+    classes = cached_build("bench-classes", sources, build)
+    return os.pathsep.join([str(classes), libraries])
+
+
+def _run_tool(
+    main_class: str,
+    *arguments: str,
+    class_path: str | None = None,
+    more_options: tuple[str, ...] = (),
+) -> str:
     with tempfile.TemporaryDirectory(prefix="headrace-bench-java-") as temporary:
-        options = [*JAVA_OPTIONS, f"-Djava.io.tmpdir={temporary}", "-cp", kafka_class_path()]
+        options = [
+            *JAVA_OPTIONS,
+            f"-Djava.io.tmpdir={temporary}",
+            "-cp",
+            class_path or kafka_class_path(),
+        ]
         result = subprocess.run(
-            ["java", *options, main_class, *arguments],
+            ["java", *options, *more_options, main_class, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

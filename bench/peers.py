@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import headrace
 from tests.interop.broker_process import BrokerProcess
-from tests.interop.kafka_tools import RealKafka, kafka_libraries, tools_missing
+from tests.interop.kafka_tools import RealKafka, free_port, kafka_libraries, tools_missing
 from tests.process.resources import cpu_seconds, peak_megabytes, resident_megabytes
 
 if TYPE_CHECKING:
@@ -74,6 +74,10 @@ class Peer(Protocol):
     def bootstrap_servers(self) -> str: ...
 
     @property
+    def tls_bootstrap_servers(self) -> str:
+        """Of a peer that was made with a listener for TLS."""
+
+    @property
     def pid(self) -> int: ...
 
     def prepare(self) -> None:
@@ -98,9 +102,17 @@ class Peer(Protocol):
 class _Weighed(ABC):
     """What the kernel says about the process; all of a broker is one process."""
 
+    tls_port: int | None
+
     @property
     @abstractmethod
     def pid(self) -> int: ...
+
+    @property
+    def tls_bootstrap_servers(self) -> str:
+        if self.tls_port is None:
+            raise PeerFailed("this broker has no listener for TLS")
+        return f"127.0.0.1:{self.tls_port}"
 
     def cpu_seconds(self) -> float:
         return cpu_seconds(self.pid)
@@ -117,10 +129,18 @@ class HeadracePeer(_Weighed):
 
     name: PeerName = HEADRACE
 
-    def __init__(self, directory: Path, settings: Mapping[str, str] = NO_SETTINGS) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        settings: Mapping[str, str] = NO_SETTINGS,
+        tls_port: int | None = None,
+    ) -> None:
         self.directory = directory
+        self.tls_port = tls_port
         self._is_running = False
         options = [part for name in settings for part in ("--set", f"{name}={settings[name]}")]
+        if tls_port is not None:
+            options += ["--listen", f"kafka+ssl://127.0.0.1:{tls_port}"]
         self._process = BrokerProcess(
             directory / "data",
             options,
@@ -170,10 +190,17 @@ class KafkaPeer(_Weighed):
 
     name: PeerName = KAFKA
 
-    def __init__(self, directory: Path, settings: Mapping[str, str] = NO_SETTINGS) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        settings: Mapping[str, str] = NO_SETTINGS,
+        tls_port: int | None = None,
+    ) -> None:
         self.directory = directory
+        self.tls_port = tls_port
         # RealKafka makes fewer of these partitions than Kafka's default, for quick tests.
-        self._node = RealKafka(directory, {"offsets.topic.num.partitions": "50", **settings})
+        own = {"offsets.topic.num.partitions": "50", **settings}
+        self._node = RealKafka(directory, own, tls_port)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -240,14 +267,17 @@ class PeerFactory:
         self.work_directory = work_directory
 
     @contextmanager
-    def peer(self, settings: Mapping[str, str] = NO_SETTINGS) -> Iterator[Peer]:
+    def peer(
+        self, settings: Mapping[str, str] = NO_SETTINGS, *, has_tls: bool = False
+    ) -> Iterator[Peer]:
         """A broker that is prepared and not started; at the end it is killed and wiped away."""
         prefix = f"headrace-bench-{self.name}-"
         directory = Path(tempfile.mkdtemp(prefix=prefix, dir=self.work_directory))
+        tls_port = free_port() if has_tls else None
         peer: Peer = (
-            HeadracePeer(directory, settings)
+            HeadracePeer(directory, settings, tls_port)
             if self.name == HEADRACE
-            else KafkaPeer(directory, settings)
+            else KafkaPeer(directory, settings, tls_port)
         )
         try:
             peer.prepare()
@@ -257,9 +287,11 @@ class PeerFactory:
             shutil.rmtree(directory)
 
     @contextmanager
-    def started(self, settings: Mapping[str, str] = NO_SETTINGS) -> Iterator[Peer]:
+    def started(
+        self, settings: Mapping[str, str] = NO_SETTINGS, *, has_tls: bool = False
+    ) -> Iterator[Peer]:
         """A broker that runs."""
-        with self.peer(settings) as peer:
+        with self.peer(settings, has_tls=has_tls) as peer:
             peer.start()
             yield peer
 

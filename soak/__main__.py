@@ -1,5 +1,5 @@
-"""`python -m soak kill` and `python -m soak long`: run, show, write the result, and say by the exit
-status whether every promise was kept."""
+"""`python -m soak VERB`: run, show, write the result, and say by the exit status whether every
+promise was kept."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.testing.history import History
 
 DURABILITIES = ("page-cache", "fsync")
+CLIENTS = ("librdkafka", "java", "java-v1")
 MINUTES_MIN, MINUTES_MAX = 0.2, 24 * 60.0
 """Retention has to act several times within the run."""
 
@@ -43,26 +44,42 @@ def main(arguments: list[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
-    verbs = root.add_subparsers(required=True, metavar="kill|long")
+    verbs = root.add_subparsers(required=True, metavar="kill|long|transactions|streams|patterns")
     kill = verbs.add_parser("kill", help="kill -9 under load, again and again")
-    kill.add_argument("--cycles", type=cycles, default=1_000, help="restarts; default %(default)s")
-    kill.add_argument("--seed", type=int, default=None, help="of moments and changes")
+    kill.add_argument("--cycles", type=count, default=1_000, help="restarts; default %(default)s")
     kill.add_argument("--durability", choices=(*DURABILITIES, "both"), default="both")
     kill.set_defaults(run=run_kill)
     long = verbs.add_parser("long", help="a steady load for a long time, watched for drift")
     long.add_argument("--minutes", type=minutes, default=45.0, help="default %(default)s")
     long.set_defaults(run=run_long)
-    for verb in (kill, long):
+    transactions = verbs.add_parser("transactions", help="exactly once through kills of all")
+    transactions.add_argument("--records", type=count, default=100_000, help="default %(default)s")
+    transactions.add_argument("--client", choices=(*CLIENTS, "all"), default="all")
+    transactions.add_argument("--spare-broker", action="store_true", help="kill only processors")
+    transactions.set_defaults(run=run_transactions)
+    streams = verbs.add_parser("streams", help="a word count in Kafka Streams, exactly_once_v2")
+    streams.add_argument("--lines", type=count, default=3_000, help="default %(default)s")
+    streams.set_defaults(run=run_streams)
+    patterns = verbs.add_parser("patterns", help="outbox and saga through kills of all")
+    patterns.add_argument("--database", choices=("postgresql", "sqlite"), default="postgresql")
+    patterns.set_defaults(run=run_patterns)
+    for verb, kills in ((transactions, 50), (streams, 5), (patterns, 100)):
+        verb.add_argument("--kills", type=count, default=kills, help="default %(default)s")
+    for verb in (transactions, streams):
+        verb.add_argument("--broker", choices=("headrace", "kafka"), default="headrace")
+    for verb in (kill, transactions, streams, patterns):
+        verb.add_argument("--seed", type=int, default=None, help="of moments and changes")
+    for verb in (kill, long, transactions, streams, patterns):
         verb.add_argument("--results", type=Path, default=results.RESULTS, help="where to write")
         verb.add_argument("--directory", type=Path, default=None, help="for the broker's files")
     return root
 
 
-def cycles(text: str) -> int:
-    count = int(text)
-    if count < 1:
+def count(text: str) -> int:
+    number = int(text)
+    if number < 1:
         raise argparse.ArgumentTypeError(f"at least 1, not {text}")
-    return count
+    return number
 
 
 def minutes(text: str) -> float:
@@ -72,8 +89,13 @@ def minutes(text: str) -> float:
     return length
 
 
+def seed_of(options: argparse.Namespace) -> int:
+    seed: int | None = options.seed
+    return random.SystemRandom().randrange(2**32) if seed is None else seed
+
+
 def run_kill(options: argparse.Namespace, directory: Path, console: Console) -> bool:
-    seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
+    seed = seed_of(options)
     durabilities = DURABILITIES if options.durability == "both" else (options.durability,)
     is_clean = True
     for number, durability in enumerate(durabilities):
@@ -108,11 +130,57 @@ def kill_run(
         return run.run()
 
 
+# Each of these loads what only its verb needs: drawing, databases, another broker.
+
+
 def run_long(options: argparse.Namespace, directory: Path, console: Console) -> bool:
-    # Only this verb draws: matplotlib takes a second to load.
     from .long_command import run_long as run
 
     return run(options.minutes, directory, options.results, console)
+
+
+def run_transactions(options: argparse.Namespace, directory: Path, console: Console) -> bool:
+    from .transactions.command import run_transactions as run
+    from .transactions.programs import CLIENTS as ALL
+
+    return run(
+        ALL if options.client == "all" else (options.client,),
+        directory,
+        options.results,
+        console,
+        records=options.records,
+        kills=options.kills,
+        seed=seed_of(options),
+        broker=options.broker,
+        spare_broker=options.spare_broker,
+    )
+
+
+def run_streams(options: argparse.Namespace, directory: Path, console: Console) -> bool:
+    from .streams.command import run_streams as run
+
+    return run(
+        directory,
+        options.results,
+        console,
+        lines=options.lines,
+        kills=options.kills,
+        seed=seed_of(options),
+        broker=options.broker,
+    )
+
+
+def run_patterns(options: argparse.Namespace, directory: Path, console: Console) -> bool:
+    from .patterns.command import run_patterns as run
+
+    return run(
+        options.database,
+        directory,
+        options.results,
+        console,
+        kills=options.kills,
+        seed=seed_of(options),
+    )
 
 
 if __name__ == "__main__":

@@ -22,8 +22,11 @@ from bench.work.growth_readers import OldDataReaders
 from bench.work.many_partitions import RoundRobin
 from bench.work.memory import IdleMemory, LoadedMemory
 from bench.work.produce import Produce
+from bench.work.read_committed import ReadCommitted
 from bench.work.requests import OneRecordPerRequest, SynchronousProduce
 from bench.work.round_trips import RoundTrips
+from bench.work.tls import Tls
+from bench.work.transactions import Transactions
 
 if TYPE_CHECKING:
     from bench.protocols import GrowthWork, LifeCycleWork, SteadyWork
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 # Kafka's own tools come with Kafka.
 CLIENTS: tuple[Client, ...] = ("librdkafka",) if kafka_missing() else ("librdkafka", "java")
 THROUGHPUT = tuple(itertools.product(CLIENTS, (100, 1_000), (1, 12)))
+TRANSACTIONS = tuple(itertools.product(CLIENTS, (1, 100), (1, 16)))
 
 BEFORE_LOAD: tuple[SteadyWork, ...] = (IdleMemory(),)
 STEADY: tuple[SteadyWork, ...] = (
@@ -46,8 +50,17 @@ STEADY: tuple[SteadyWork, ...] = (
     FsyncProduce(producers=1, bar=None, is_quick=False),
     FsyncProduce(producers=32, bar=2.0),
     RoundTrips(),
+    *(Transactions(records, producers, client) for client, records, producers in TRANSACTIONS),
+    ReadCommitted(100),
+    ReadCommitted(1_000),
     RoundRobin(),  # the last: its thousand partitions stay
 )
 AFTER_LOAD: tuple[SteadyWork, ...] = (LoadedMemory(),)
-LIFE_CYCLE: tuple[LifeCycleWork, ...] = (StartEmpty(), StartFull(), GroupTimes())
+LIFE_CYCLE: tuple[LifeCycleWork, ...] = (
+    StartEmpty(),
+    StartFull(),
+    GroupTimes(),
+    Tls(100),
+    Tls(1_000),
+)
 GROWTH: tuple[GrowthWork, ...] = (PartitionGrowth(), BacklogGrowth(), OldDataReaders())

@@ -2,7 +2,7 @@
 
     python examples/saga/run.py --orders 60 --kills 10 --seed 1
 
-Ends with 0 if every order is confirmed or cancelled and no goods and no money are amiss.
+Ends with 0 if every order is confirmed or cancelled and no goods, money or messages are amiss.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import order_service
+from audit import message_violations
 from service import SERVICES, open_database
 from sqlalchemy import func, insert, select
 from sqlalchemy.orm import Session
@@ -43,6 +44,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--orders", type=int, default=60)
     parser.add_argument("--kills", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--between-seconds-max", type=float, default=2.0, help="between two kills")
     parser.add_argument("--database", help="SQLAlchemy URL with {service} in it; SQLite if absent")
     return parser.parse_args()
 
@@ -179,7 +181,7 @@ def main() -> int:
             for number in range(options.orders):
                 place_order(engines["orders"], outbox, number, chance)
                 for _ in range(kill_after.count(number)):
-                    time.sleep(chance.uniform(0.2, 2.0))
+                    time.sleep(chance.uniform(0.2, options.between_seconds_max))
                     victim = chance.choice(sorted(urls))
                     print(f"kill -9 {victim}")
                     processes.kill_and_restart(victim)
@@ -187,7 +189,7 @@ def main() -> int:
         finally:
             processes.stop()
         print_table(engines["orders"])
-        found = violations(engines)
+        found = violations(engines) + message_violations(broker.bootstrap_servers, engines)
         for engine in engines.values():
             engine.dispose()
     print("\n".join(found) or "all invariants hold")

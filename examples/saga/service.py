@@ -59,7 +59,8 @@ def main() -> None:
     stop = threading.Event()
     relay = Relay(engine, outbox, config, send_timeout_s=2.0, settle_s=0.2)
     threading.Thread(target=relay.run, args=(stop,), kwargs={"poll_s": 0.05}, daemon=True).start()
-    group = {**config, "group.id": name, "session.timeout.ms": 6_000}
+    # One process per service: whoever is started next takes its place without waiting.
+    group = {**config, "group.id": name, "group.instance.id": name, "session.timeout.ms": 6_000}
     ConsumerLoop(group, service.READS, engine, handler_of(service, outbox)).run(stop)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.java_tools import ToolFailed, consumer_rate, producer_rate
+from bench.java_tools import ToolFailed, consumer_rate, producer_rate, transaction_figures
 
 PRODUCED = (
     "240101 records sent, 48020.2 records/sec (4.58 MB/sec), 2.1 ms avg latency, 9.0 ms max.\n"
@@ -40,3 +40,14 @@ def test_no_summary_is_an_error_with_the_output_in_it():
         producer_rate("TimeoutException: no answer\n", 1)
     with pytest.raises(ToolFailed, match="no line of values"):
         consumer_rate("", 1)
+
+
+def test_transactions_are_counted_per_second_and_timed_in_milliseconds():
+    figures = transaction_figures("some warning\nfigures: 600 1500 20000\n", 6.0)
+    assert figures == {"rate": 100.0, "p50": 1.5, "p99": 20.0}
+
+
+@pytest.mark.parametrize("output", ["", "no figures at all", "figures: 1 2"])
+def test_output_without_figures_of_transactions_is_an_error(output):
+    with pytest.raises(ToolFailed, match="no line of figures"):
+        transaction_figures(output, 6.0)

@@ -35,6 +35,12 @@ def test_the_bars_stand_where_they_belong():
     assert set(bars("end-to-end-1000").values()) == {None}
     assert bars("memory-idle") == {"resident": 0.2}
     assert bars("memory-loaded") == {"resident": 0.15, "peak": None}
+    for records in (1, 100):
+        for producers in (1, 16):
+            name = f"transactions-{records}r-{producers}p"
+            assert bars(name) == {"rate": 5.0, "p50": None, "p99": None}
+    assert bars("read-committed-100B") == {"rate": 1.0, "broker CPU": None}
+    assert bars("tls-1000B") == {"produce": 0.8, "consume": 0.8}
 
 
 def test_small_records_are_counted_and_large_ones_weighed():

@@ -106,6 +106,8 @@ class RealKafka:
 
     directory: Path
     settings: dict[str, str] = field(default_factory=dict)
+    tls_port: int | None = None
+    """Of a second listener for clients; the settings then say which certificate it has."""
 
     def __post_init__(self) -> None:
         self._port = free_port()
@@ -120,7 +122,7 @@ class RealKafka:
 
     def with_directory(self, directory: Path) -> RealKafka:
         """The same node (same ports) over another directory; only one of them may run."""
-        other = RealKafka(directory, self.settings)
+        other = RealKafka(directory, self.settings, self.tls_port)
         other._port, other._controller_port = self._port, self._controller_port
         directory.mkdir(parents=True, exist_ok=True)
         return other
@@ -179,15 +181,19 @@ class RealKafka:
     def _write_properties(self) -> Path:
         client = f"PLAINTEXT://127.0.0.1:{self._port}"
         controller = f"CONTROLLER://127.0.0.1:{self._controller_port}"
+        listeners, protocols = [client, controller], "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"
+        if self.tls_port is not None:
+            listeners.append(f"SSL://127.0.0.1:{self.tls_port}")
+            protocols += ",SSL:SSL"
         properties = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.bootstrap.servers": f"127.0.0.1:{self._controller_port}",
-            "listeners": f"{client},{controller}",
-            "advertised.listeners": f"{client},{controller}",
+            "listeners": ",".join(listeners),
+            "advertised.listeners": ",".join(listeners),
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "listener.security.protocol.map": protocols,
             "log.dirs": str(self.data_directory),
             "offsets.topic.replication.factor": "1",
             "offsets.topic.num.partitions": "4",

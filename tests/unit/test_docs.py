@@ -48,8 +48,8 @@ CLIENT_SETTINGS = {
     "transactional.id",
 }
 """Options of clients that pages speak of; they begin like ours."""
-NOT_OPTIONS = {"group.version", "headrace.testing"}
-"""A feature and a package: they look like options."""
+NOT_OPTIONS = {"group.version", "transaction.version", "headrace.testing"}
+"""Features and a package: they look like options."""
 TWO_WAYS = "# or "
 """Marks a block that says one thing in two ways; a file may say it once."""
 FILE_SUFFIXES = ("py", "md", "toml", "txt", "json", "log", "cut")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.wire.raw_client import RawClient
 
 CORRUPT, UNKNOWN_TOPIC, TOO_LARGE, INVALID_ACKS = 2, 3, 10, 21
-INVALID_TXN_STATE = 48
+NOT_YOUR_TRANSACTION = 53
 INVALID_TIMESTAMP, OUT_OF_ORDER, INVALID_EPOCH, INVALID_RECORD, UNKNOWN_ID = 32, 45, 47, 87, 100
 
 
@@ -171,9 +171,9 @@ def test_gap_in_the_sequence_and_old_epoch_are_refused(client, headrace_topic):
     assert produce(client, headrace_topic, {0: idempotent(b"new", 0, epoch=2)})[0].error_code == 0
 
 
-def test_transactional_batch_without_a_transaction_is_refused(client, headrace_topic):
+def test_transactional_batch_without_a_transactional_id_is_refused(client, headrace_topic):
     records = batch(b"x", producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
-    assert produce(client, headrace_topic, {0: records})[0].error_code == INVALID_TXN_STATE
+    assert produce(client, headrace_topic, {0: records})[0].error_code == NOT_YOUR_TRANSACTION
     assert values_of(client, headrace_topic) == []
 
 

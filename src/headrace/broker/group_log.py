@@ -1,7 +1,8 @@
-"""Reading the log of a group coordinator: batches in, records to replay out.
+"""Reading the log of a group coordinator: batches in, entries to replay out, in their order.
 
-Offsets that were committed within a transaction count when its marker says so. Headrace does not
-write such batches yet, but a log that Kafka wrote has them.
+A batch of a transaction gives records that wait, and the transaction's marker is an entry of its
+own. While a log is read its transactions may end, and then their markers are appended to it: what
+has come after the reading began is read as well, until there is nothing more.
 """
 
 from __future__ import annotations
@@ -9,61 +10,74 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from headrace.coordination.groups.transactional_records import PendingRecord, TransactionEnded
 from headrace.coordination.shard import CoordinatorRecord
+from headrace.model.errors import CorruptRecord
 from headrace.records.decode import decode_records
 from headrace.records.header import read_header
+from headrace.storage.control_batch import read_end_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
+    from headrace.coordination.groups.transactional_records import GroupLogEntry
     from headrace.records.header import BatchHeader
     from headrace.storage.log_port import Log
 
 log = logging.getLogger(__name__)
-
-COMMIT_MARKER = 1
 
 
 class GroupLogReader:
     """Takes the batches of one log in slices, so that a long log does not hold up the loop."""
 
     def __init__(self, source: Log) -> None:
+        self._source = source
         self._batches = source.records_from()
-        self._name = str(source.partition)
-        self._open: dict[int, list[CoordinatorRecord]] = {}
-        """Records of transactions without a marker so far, by producer id."""
+        self._next_offset = source.log_start_offset
+        """Where the batch after the last one read begins."""
+        self._end_offset = source.log_end_offset
+        """The end of the log when the reading began (again). Batches that come meanwhile may be
+        read beyond it, and compaction may have taken the last ones before it."""
 
-    def read(self, records_max: int) -> list[CoordinatorRecord] | None:
-        """The next records, at least ``records_max`` unless the log ends; None: it has ended."""
-        found: list[CoordinatorRecord] = []
-        for batch in self._batches:
-            found += self._records_of(batch)
-            if len(found) >= records_max:
-                return found
-        if found:
-            return found
-        if self._open:
-            log.warning("%s: left out %d unfinished transactions", self._name, len(self._open))
-        return None
+    def read(self, entries_max: int) -> list[GroupLogEntry] | None:
+        """The next entries, at least ``entries_max`` unless the log ends; None: it has ended."""
+        found: list[GroupLogEntry] = []
+        while True:
+            for batch in self._batches:
+                found += self._entries_of(batch)
+                if len(found) >= entries_max:
+                    return found
+            if not self._goes_on():
+                return found or None
 
-    def _records_of(self, batch: bytes) -> list[CoordinatorRecord]:
+    def _goes_on(self) -> bool:
+        """All batches are read. Begin again with those that have been appended since."""
+        seen_to = max(self._next_offset, self._end_offset)
+        if self._source.log_end_offset <= seen_to:
+            return False
+        self._end_offset = self._source.log_end_offset
+        self._batches = self._source.records_from(seen_to)
+        return True
+
+    def _entries_of(self, batch: bytes) -> Sequence[GroupLogEntry]:
         header = read_header(batch)
+        self._next_offset = header.last_offset + 1
         if header.is_control:
-            return self._end_transaction(batch, header)
-        records = list(_keyed(batch))
+            return self._marker(batch, header)
+        records = decode_records(batch)
         if not header.is_transactional:
-            return records
-        self._open.setdefault(header.producer_id, []).extend(records)
-        return []
+            return [CoordinatorRecord(r.key, r.value) for r in records if r.key is not None]
+        producer_id, epoch = header.producer_id, header.producer_epoch
+        return [
+            PendingRecord(r.key, r.value, producer_id, epoch) for r in records if r.key is not None
+        ]
 
-    def _end_transaction(self, batch: bytes, header: BatchHeader) -> list[CoordinatorRecord]:
-        pending = self._open.pop(header.producer_id, [])
-        marker = next(_keyed(batch), None)
-        is_commit = marker is not None and int.from_bytes(marker.key[2:4], "big") == COMMIT_MARKER
-        return pending if is_commit else []
-
-
-def _keyed(batch: bytes) -> Iterator[CoordinatorRecord]:
-    for record in decode_records(batch):
-        if record.key is not None:
-            yield CoordinatorRecord(record.key, record.value)
+    def _marker(self, batch: bytes, header: BatchHeader) -> Sequence[GroupLogEntry]:
+        try:
+            marker = read_end_marker(batch)
+        except CorruptRecord as error:
+            log.warning("%s: left out a marker: %s", self._source.partition, error)
+            return ()
+        if marker is None:
+            return ()
+        return (TransactionEnded(header.producer_id, is_commit=not marker.is_abort),)

@@ -10,12 +10,14 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from headrace.broker.group_log import GroupLogReader
+from headrace.broker.shard_timer import ShardTimer
 from headrace.coordination.groups.administration import Administration
 from headrace.coordination.groups.classic import ClassicGroups
 from headrace.coordination.groups.consumer import ConsumerGroups
 from headrace.coordination.groups.coordinator import GroupCoordinator
 from headrace.coordination.groups.expiry import Expiry
 from headrace.coordination.groups.offset_commands import OffsetCommands
+from headrace.coordination.groups.transactional_records import PendingRecord, TransactionEnded
 from headrace.coordination.shard import Shard
 from headrace.model.errors import CorruptRecord
 from headrace.records.build import build_batch
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from headrace.coordination.groups.consumer_topics import TopicCatalogue
     from headrace.coordination.groups.registry import GroupRegistry
     from headrace.coordination.shard import CoordinatorRecord
-    from headrace.environment.ports import Background, Cancellable, Clock
+    from headrace.environment.ports import Background, Clock
     from headrace.model.errors import HeadraceError
     from headrace.storage.log_manager import LogManager
     from headrace.storage.log_port import Log
@@ -69,7 +71,6 @@ class GroupShard:
         self._log = source
         self._logs = logs
         self._clock = clock
-        self._background = background
         self._classic = ClassicGroups(registry)
         self.coordinator = GroupCoordinator(
             registry,
@@ -84,14 +85,13 @@ class GroupShard:
         self._shard = Shard(self.coordinator, self)
         self._reader = GroupLogReader(source)
         self._deferred: list[Any] = []
-        self._timer: Cancellable | None = None
-        self._timer_due_ms = 0
+        self._timer = ShardTimer(self._shard, clock, background)
 
     # --- commands -------------------------------------------------------------------------------
 
     def submit(self, command: Any, reply_to: Callable[[Any], None]) -> None:
         self._shard.submit(command, reply_to, self._clock.now_ms())
-        self._set_timer()
+        self._timer.look()
 
     def submit_when_loaded(self, command: Any) -> None:
         """For commands of our own, which nobody would send again; nobody hears the answer."""
@@ -100,19 +100,24 @@ class GroupShard:
         else:
             self.submit(command, _ignore)
 
+    def transaction_ended(self, producer_id: int, is_commit: bool) -> None:
+        """The marker has just been appended to the log."""
+        if self.is_loading:
+            return  # it is found there when its turn comes
+        self.coordinator.replay(TransactionEnded(producer_id, is_commit))
+        self._shard.learned(self._logs.last_commit_number(self._log))
+
     def close(self, reason: HeadraceError) -> None:
         """Serve nobody any more; whoever waits is told why."""
         self.is_loading = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.cancel()
         for reply_to, reply in self._classic.unload(reason).replies:
             self.deliver(reply_to, reply)
 
     # --- loading --------------------------------------------------------------------------------
 
     def load_some(self, records_max: int) -> int:
-        """Replay at least so many records if there are; return how many there were."""
+        """Replay at least so many entries if there are; return how many there were."""
         records = self._reader.read(records_max)
         if records is None:
             self._finish_loading()
@@ -128,6 +133,7 @@ class GroupShard:
     def _finish_loading(self) -> None:
         self.is_loading = False
         self.coordinator.finish_loading(self._clock.now_ms())
+        self._shard.learned(self._logs.last_commit_number(self._log))
         deferred, self._deferred = self._deferred, []
         for command in deferred:
             self.submit(command, _ignore)
@@ -137,14 +143,28 @@ class GroupShard:
                 self._log.partition,
                 self.coordinator.unknown_records,
             )
-        self._set_timer()
+        self._timer.look()
 
     # --- the shard's port -----------------------------------------------------------------------
 
     def append(self, records: Sequence[CoordinatorRecord], now_ms: int) -> int:
-        batch = build_batch(records, timestamp_ms=now_ms, leader_epoch=self._log.leader_epoch)
+        batch = self._batch(records, now_ms)
         appended = self._logs.append([(self._log, batch)], origin=Origin.COORDINATOR)
         return appended[0].commit_number
+
+    def _batch(self, records: Sequence[CoordinatorRecord], now_ms: int) -> bytearray:
+        epoch = self._log.leader_epoch
+        first = records[0]
+        if not isinstance(first, PendingRecord):
+            return build_batch(records, timestamp_ms=now_ms, leader_epoch=epoch)
+        return build_batch(
+            records,
+            timestamp_ms=now_ms,
+            leader_epoch=epoch,
+            producer_id=first.producer_id,
+            producer_epoch=first.producer_epoch,
+            transactional=True,
+        )
 
     def when_durable(
         self, commit_number: int, callback: Callable[[BaseException | None], None]
@@ -153,24 +173,6 @@ class GroupShard:
 
     def deliver(self, token: Any, reply: Any) -> None:
         token(reply)
-
-    # --- deadlines ------------------------------------------------------------------------------
-
-    def _set_timer(self) -> None:
-        """Have one timer running, never later than the next deadline; too early costs a look."""
-        due_ms = self._shard.next_deadline_ms()
-        if due_ms is None or (self._timer is not None and self._timer_due_ms <= due_ms):
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        delay_ms = max(due_ms - self._clock.now_ms(), 0)
-        self._timer_due_ms = due_ms
-        self._timer = self._background.call_later(delay_ms / 1000, self._tick)
-
-    def _tick(self) -> None:
-        self._timer = None
-        self._shard.tick(self._clock.now_ms())
-        self._set_timer()
 
 
 def _ignore(reply: Any) -> None:

@@ -1,8 +1,7 @@
 """The door to consumer groups: which shard a group belongs to, and how to ask it.
 
-The state of all groups lives in the partitions of one compacted topic, made on first use. At start
-its partitions are read one after the other: what fits into a first slice at once, the rest while
-the broker serves, and a partition that is asked for goes first.
+The state of all groups lives in the partitions of one compacted topic, made on first use and read
+as ``shard_loading`` says.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from headrace.broker.group_shards import GroupShard, SteadyClock
+from headrace.broker.shard_loading import ShardLoader
 from headrace.broker.topics import TopicEvent
 from headrace.coordination.groups.commands import (
     CommitOffsets,
@@ -33,7 +33,7 @@ from headrace.model.errors import (
     InvalidGroupId,
     NotCoordinator,
 )
-from headrace.model.topic import CONSUMER_OFFSETS_TOPIC
+from headrace.model.topic import CONSUMER_OFFSETS_TOPIC, TopicPartition
 from headrace.storage.metadata_files import new_uuid
 
 if TYPE_CHECKING:
@@ -43,15 +43,10 @@ if TYPE_CHECKING:
     from headrace.broker.topic_changes import TopicChanges
     from headrace.broker.topics import Topic, TopicChange, Topics
     from headrace.config.broker import BrokerConfig
-    from headrace.environment.ports import Background, Cancellable, Chance, Clock
+    from headrace.environment.ports import Background, Chance, Clock
     from headrace.storage.log_manager import LogManager
 
 log = logging.getLogger(__name__)
-
-RECORDS_BEFORE_SERVING_MAX = 20_000
-"""Records that are read before the broker serves: a small log never shows that it is loading."""
-RECORDS_PER_SLICE = 2_000
-"""Records that are read in one turn of the loop afterwards; some tens of milliseconds."""
 
 PLACES_REMEMBERED_MAX = 65_536
 
@@ -82,8 +77,7 @@ class Groups:
         self._settings = group_settings(configurations.broker)
         self._catalogue = TopicCatalogue()
         self._shards: list[GroupShard] = []
-        self._loading: list[GroupShard] = []
-        self._loader: Cancellable | None = None
+        self._loader = ShardLoader(background, _nobody_waits)
         self._is_closed = False
 
     def start(self) -> None:
@@ -114,7 +108,7 @@ class Groups:
 
     def list_groups(self, command: ListGroups, reply_to: Callable[[Any], None]) -> None:
         """Answered with the groups of all shards; an error while one of them is loading."""
-        if self._loading:
+        if not self._loader.is_done:
             reply_to(CoordinatorLoading("not all groups are known yet"))
             return
         collected: list[Any] = []
@@ -140,14 +134,37 @@ class Groups:
             raise InvalidGroupId("the group id must not be empty")
         self._ensure_open()
 
+    def partition_of_group(self, group_id: str) -> TopicPartition:
+        """Where the group lives; the groups' topic is made if it is not there. Raises if the id is
+        illegal, or the topic cannot be made."""
+        if not group_id:
+            raise InvalidGroupId("the group id must not be empty")
+        _raise_if_too_long(group_id)
+        self._ensure_open()
+        return TopicPartition(CONSUMER_OFFSETS_TOPIC, partition_of(group_id, len(self._shards)))
+
+    def transaction_ended(
+        self, partition_index: int, producer_id: int, producer_epoch: int, is_commit: bool
+    ) -> None:
+        """A marker has just been appended to this partition of the groups' topic, and nothing
+        since: offsets that the producer committed in its transaction count now, or never will."""
+        if partition_index >= len(self._shards):
+            return  # the broker stops: it is found in the log at the next start
+        log.debug(
+            "partition %d: the transaction of producer %d at epoch %d has ended, committed: %s",
+            partition_index,
+            producer_id,
+            producer_epoch,
+            is_commit,
+        )
+        self._shards[partition_index].transaction_ended(producer_id, is_commit)
+
     def _shard_of(self, group_id: str) -> GroupShard:
-        if len(group_id) > NAME_BYTES_MAX or len(group_id.encode()) > NAME_BYTES_MAX:
-            raise InvalidGroupId(f"a group id has at most {NAME_BYTES_MAX} bytes")
+        _raise_if_too_long(group_id)
         self._ensure_open()
         shard = self._shards[partition_of(group_id, len(self._shards))]
-        if shard.is_loading and shard in self._loading:
-            self._loading.remove(shard)
-            self._loading.append(shard)
+        if shard.is_loading:
+            self._loader.prefer(shard)
         return shard
 
     # --- shards ---------------------------------------------------------------------------------
@@ -183,28 +200,11 @@ class Groups:
             )
             for partition in topic.partitions
         ]
-        self._loading = self._shards[::-1]
-        self._load_some(RECORDS_BEFORE_SERVING_MAX)
-
-    def _load_some(self, records_max: int) -> None:
-        """The last of the list goes first."""
-        self._loader = None
-        count = 0
-        while self._loading and count < records_max:
-            shard = self._loading[-1]
-            count += shard.load_some(records_max - count)
-            if not shard.is_loading:
-                self._loading.pop()
-        if self._loading:
-            self._loader = self._background.call_later(
-                0, lambda: self._load_some(RECORDS_PER_SLICE)
-            )
+        self._loader.start(self._shards)
 
     def _drop_shards(self, reason: HeadraceError) -> None:
-        shards, self._shards, self._loading = self._shards, [], []
-        if self._loader is not None:
-            self._loader.cancel()
-            self._loader = None
+        shards, self._shards = self._shards, []
+        self._loader.stop()
         for shard in shards:
             shard.close(reason)
 
@@ -255,6 +255,15 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
         consumer_size_max=config.group_consumer_max_size,
         consumer_assignors=config.group_consumer_assignors,
     )
+
+
+def _raise_if_too_long(group_id: str) -> None:
+    if len(group_id) > NAME_BYTES_MAX or len(group_id.encode()) > NAME_BYTES_MAX:
+        raise InvalidGroupId(f"a group id has at most {NAME_BYTES_MAX} bytes")
+
+
+def _nobody_waits() -> None:
+    """Commands are refused until their own shard is loaded, and nothing waits for all of them."""
 
 
 @lru_cache(maxsize=PLACES_REMEMBERED_MAX)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.broker.cluster_info import identify
+from headrace.coordination.metadata.features import INITIAL_LEVELS
 from headrace.coordination.metadata.loading import MetadataLoader
 from headrace.coordination.metadata.notices import foreign_feature_notices, topic_notices
 from headrace.coordination.metadata.record_codec import decode, encode
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from headrace.model.topic import TopicId
 
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
-FEATURES = {"metadata.version": 30, "group.version": 1}
-"""Levels of a new directory: the metadata of Kafka 4.3, and consumer groups of KIP-848."""
 
 
 class MetadataStore:
@@ -64,6 +63,21 @@ class MetadataStore:
     @property
     def node(self) -> Node:
         return self.cluster.node
+
+    @property
+    def end_offset(self) -> int:
+        """Where the next record of the metadata log will be."""
+        return self._log.next_offset
+
+    @property
+    def durable_offset(self) -> int:
+        """Records before this survive a loss of power."""
+        return self._log.durable_offset
+
+    @property
+    def leader_epoch(self) -> int:
+        """Since when this node leads the metadata log; all it writes carries it."""
+        return self._log.epoch
 
     def commit(self, records: Sequence[MetadataRecord]) -> None:
         """Write one change, all or nothing, and apply it. StorageFailure: nothing happened."""
@@ -103,7 +117,7 @@ class MetadataStore:
         path = f"{self.directory}/{BOOTSTRAP_CHECKPOINT}"
         if self.disk.exists(path):
             return [decode(value) for value in read_checkpoint(self.disk, path)]
-        return [FeatureLevelRecord(name, level) for name, level in FEATURES.items()]
+        return [FeatureLevelRecord(name, level) for name, level in INITIAL_LEVELS.items()]
 
     def _snapshot_values(self) -> list[bytes]:
         return [encode(record) for record in snapshot_records(self.state, self.node.id)]

@@ -130,6 +130,14 @@ def connect(bootstrap: str, settings: Sequence[str], timeout_seconds: float) -> 
     return Broker(bootstrap, settings, timeout_seconds)
 
 
+def reach(bootstrap: str, settings: Sequence[str], timeout_seconds: float) -> tuple[Broker, Any]:
+    """A broker that answers, and its admin client; Failure if none does."""
+    broker = connect(bootstrap, settings, timeout_seconds)
+    admin = broker.admin()
+    broker.metadata(admin)
+    return broker, admin
+
+
 def _quiet_logger() -> logging.Logger:
     # The library logs every failed attempt; the verb reports the outcome itself.
     logger = logging.getLogger("headrace.cli.librdkafka")

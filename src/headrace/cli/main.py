@@ -12,7 +12,22 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from headrace.cli import config, consume, doctor, group, log, produce, serve, topic
+from headrace.cli import (
+    acl,
+    cluster,
+    config,
+    consume,
+    doctor,
+    group,
+    log,
+    produce,
+    quota,
+    schema,
+    serve,
+    tls,
+    topic,
+    user,
+)
 from headrace.cli.exit_codes import MEANINGS, ExitCode, Failure
 from headrace.model.errors import HeadraceError, InvalidConfig
 
@@ -38,10 +53,16 @@ app = typer.Typer(
 app.command("serve")(serve.serve)
 app.add_typer(topic.app, name="topic")
 app.add_typer(group.app, name="group")
+app.add_typer(cluster.app, name="cluster")
 app.command("produce")(produce.produce)
 app.command("consume")(consume.consume)
 app.add_typer(config.app, name="config")
+app.add_typer(quota.app, name="quota")
+app.add_typer(schema.app, name="schema")
+app.add_typer(acl.app, name="acl")
+app.add_typer(user.app, name="user")
 app.add_typer(log.app, name="log")
+app.add_typer(tls.app, name="tls")
 app.command("doctor")(doctor.doctor)
 
 

@@ -16,6 +16,8 @@ _EXAMPLES = """Examples:
   headrace serve --data /var/lib/headrace --listen kafka://127.0.0.1:9092
   headrace serve --set log.retention.hours=24 --set durability=fsync
   headrace serve --listen 'kafka://0.0.0.0:9092?advertise=broker.lan:9092' --allow-remote
+  headrace serve --listen 'kafka+sasl_ssl://0.0.0.0:9095?advertise=broker.lan:9095' \\
+    --set ssl.keystore.location=server.pem --set sasl.enabled.mechanisms=SCRAM-SHA-512
 
 Settings come from --config, then HEADRACE_... variables, then --set; the later wins."""
 
@@ -29,7 +31,8 @@ def serve(
         typer.Option(
             "--listen",
             metavar="URL",
-            help="Where to listen, kafka://HOST:PORT or http://HOST:PORT; may be repeated.",
+            help="Where to listen: kafka, kafka+ssl, kafka+sasl, kafka+sasl_ssl or http, then"
+            " ://HOST:PORT; may be repeated.",
         ),
     ] = None,
     config: Annotated[

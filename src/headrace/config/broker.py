@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.config import declare
+from headrace.config.broker_access import AccessSettings
 from headrace.config.broker_groups import GroupSettings
 from headrace.config.broker_log import LogSettings
 from headrace.config.broker_network import NetworkSettings
+from headrace.config.broker_quotas import QuotaSettings
+from headrace.config.broker_replication import ReplicationSettings
+from headrace.config.broker_security import SecuritySettings
 from headrace.config.declare import BYTES, HIGH, LOW
 from headrace.config.names import raise_if_unknown
 from headrace.model.errors import InvalidConfig
@@ -38,7 +42,15 @@ class Layers(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokerConfig(LogSettings, GroupSettings, NetworkSettings):
+class BrokerConfig(
+    LogSettings,
+    GroupSettings,
+    NetworkSettings,
+    SecuritySettings,
+    AccessSettings,
+    QuotaSettings,
+    ReplicationSettings,
+):
     """All broker options as typed attributes (``log.segment.bytes`` is ``log_segment_bytes``)."""
 
     node_id: int = declare.integer(

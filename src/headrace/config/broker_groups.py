@@ -8,8 +8,6 @@ from headrace.config import declare
 from headrace.config.declare import BYTES, HIGH, LOW, MILLISECONDS, MINUTES
 from headrace.config.option import INT_MAX
 
-_NO_TRANSACTIONS = "this broker does not coordinate transactions yet."
-
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSettings:
@@ -210,7 +208,6 @@ class GroupSettings:
         unit=MILLISECONDS,
         minimum=1,
         importance=HIGH,
-        no_effect=_NO_TRANSACTIONS,
     )
     transaction_state_log_num_partitions: int = declare.integer(
         "transaction.state.log.num.partitions",
@@ -219,7 +216,6 @@ class GroupSettings:
         unit="partitions",
         minimum=1,
         importance=HIGH,
-        no_effect=_NO_TRANSACTIONS,
     )
     transaction_state_log_replication_factor: int = declare.short(
         "transaction.state.log.replication.factor",
@@ -227,7 +223,7 @@ class GroupSettings:
         "Replicas of the topic of transactions.",
         minimum=1,
         importance=HIGH,
-        no_effect=_NO_TRANSACTIONS,
+        no_effect="a single broker keeps one replica.",
     )
     transaction_state_log_segment_bytes: int = declare.integer(
         "transaction.state.log.segment.bytes",
@@ -236,5 +232,29 @@ class GroupSettings:
         unit=BYTES,
         minimum=1,
         importance=HIGH,
-        no_effect=_NO_TRANSACTIONS,
+    )
+    transaction_state_log_min_isr: int = declare.integer(
+        "transaction.state.log.min.isr",
+        1,
+        "Replicas that must have a record of the topic of transactions.",
+        minimum=1,
+        importance=HIGH,
+        no_effect="a single broker keeps one replica.",
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = declare.integer(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        3_600_000,
+        "How often forgotten transactional ids are looked for.",
+        unit=MILLISECONDS,
+        minimum=1,
+        importance=LOW,
+    )
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = declare.integer(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+        10_000,
+        "How often transactions that have run too long are looked for.",
+        unit=MILLISECONDS,
+        minimum=1,
+        importance=LOW,
+        no_effect="each transaction is aborted at its own time-out.",
     )

@@ -70,6 +70,12 @@ def optional_text(name: str, help: str, **more: Any) -> str | None:
     return _declare(name, Kind.STRING, None, help, more)  # type: ignore[no-any-return]
 
 
+def password(name: str, help: str, **more: Any) -> str | None:
+    """A text whose value is shown nowhere."""
+    more["sensitive"] = True
+    return _declare(name, Kind.PASSWORD, None, help, more)  # type: ignore[no-any-return]
+
+
 def items(name: str, default: str, help: str, **more: Any) -> tuple[str, ...]:
     """A list; its order counts."""
     return _declare(name, Kind.LIST, default, help, more)  # type: ignore[no-any-return]
@@ -83,7 +89,11 @@ def item_set(name: str, default: str, help: str, **more: Any) -> frozenset[str]:
 
 def _declare(name: str, kind: Kind, default: str | None, help: str, more: Mapping[str, Any]) -> Any:
     option = Option(name=name, kind=kind, default=default, help=help, **more)
-    return field(default=option.parse_optional(default), metadata={_OPTION: option})
+    return field(
+        default=option.parse_optional(default),
+        repr=not option.sensitive,
+        metadata={_OPTION: option},
+    )
 
 
 def catalogue(settings: type[Any]) -> dict[str, Option]:

@@ -10,6 +10,7 @@ import re
 import tomllib
 from typing import TYPE_CHECKING, Any
 
+from headrace.config.listener_options import canonical_name, is_listener_setting
 from headrace.config.names import maybe_nearest
 from headrace.config.serve import SERVE_OPTIONS
 from headrace.model.errors import InvalidConfig
@@ -96,7 +97,7 @@ def from_flags(flags: Sequence[str]) -> dict[str, str]:
         name, equals, value = flag.partition("=")
         if not equals:
             raise InvalidConfig(f"--set {flag}: expected NAME=VALUE")
-        settings[_known_name(name.strip(), f"--set {flag}")] = value
+        settings[_known_name(name.strip(), f"--set {name.strip()}")] = value
     return settings
 
 
@@ -123,7 +124,7 @@ def _is_reserved(variable: str) -> bool:
 
 
 def _is_known(name: str) -> bool:
-    return name in SERVE_OPTIONS or OWN_PREFIX + name in SERVE_OPTIONS
+    return name in SERVE_OPTIONS or OWN_PREFIX + name in SERVE_OPTIONS or is_listener_setting(name)
 
 
 def _known_name(name: str, where: str) -> str:
@@ -132,6 +133,8 @@ def _known_name(name: str, where: str) -> str:
         return name
     if OWN_PREFIX + name in SERVE_OPTIONS:
         return OWN_PREFIX + name
+    if is_listener_setting(name):
+        return canonical_name(name)
     nearest = maybe_nearest(name, SERVE_OPTIONS)
     hint = f"; did you mean {nearest}?" if nearest else "; see: headrace config explain"
     raise InvalidConfig(f"{where}: there is no such option{hint}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from headrace.config import declare
 from headrace.config.broker import BROKER_OPTIONS, BrokerConfig
 from headrace.config.declare import HIGH
+from headrace.config.listener_options import ListenerSettings, canonical_name, is_listener_setting
 from headrace.config.listeners import Listener, parse_listeners
 from headrace.config.names import raise_if_unknown
 from headrace.model.errors import InvalidConfig
@@ -62,7 +63,7 @@ class ServeSettings:
 
     data_directory: str = "data"
     listeners: tuple[Listener, ...] = (Listener("kafka", "127.0.0.1", 9092),)
-    broker_settings: Mapping[str, str] = field(default_factory=dict)
+    broker_settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     """For ``BrokerConfig.resolve``."""
     allow_remote: bool = False
     log_format: str = "text"
@@ -73,7 +74,11 @@ class ServeSettings:
         """Settings by name, of process and broker; InvalidConfig for anything that is wrong."""
         process_values: dict[str, object] = {}
         broker_settings: dict[str, str] = {}
+        listener_settings: dict[str, str] = {}
         for name, text in settings.items():
+            if is_listener_setting(name):
+                listener_settings[canonical_name(name)] = text
+                continue
             raise_if_unknown(name, SERVE_OPTIONS, "option")
             if name in PROCESS_OPTIONS:
                 process_values[_ATTRIBUTES[name]] = PROCESS_OPTIONS[name].parse(text)
@@ -91,7 +96,11 @@ class ServeSettings:
         broker_settings["log.dirs"] = directory
         return cls(
             data_directory=directory,
-            listeners=_listeners(process, is_default="listen" not in settings),
+            listeners=_listeners(
+                process,
+                ListenerSettings(broker_settings | listener_settings),
+                is_default="listen" not in settings,
+            ),
             broker_settings=broker_settings,
             allow_remote=process.allow_remote,
             log_format=process.log_format,
@@ -99,9 +108,13 @@ class ServeSettings:
         )
 
 
-def _listeners(process: ProcessOptions, *, is_default: bool) -> tuple[Listener, ...]:
+def _listeners(
+    process: ProcessOptions, settings: ListenerSettings, *, is_default: bool
+) -> tuple[Listener, ...]:
     """Nobody asked for the metrics of a default start, so they are no reason to fail."""
-    listeners = parse_listeners(process.listen, allow_remote=process.allow_remote)
+    listeners = parse_listeners(
+        process.listen, allow_remote=process.allow_remote, settings=settings
+    )
     return tuple(
         replace(listener, is_optional=is_default and listener.scheme == "http")
         for listener in listeners

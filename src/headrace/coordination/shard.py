@@ -18,6 +18,7 @@ from headrace.model.errors import (
     CoordinatorNotAvailable,
     HeadraceError,
     InternalError,
+    InvalidProducerEpoch,
     StorageFailure,
 )
 
@@ -101,6 +102,20 @@ class Shard:
             decision = answer(token, error)
         self._carry_out(decision, now_ms)
 
+    def decide_now(self, command: Any, now_ms: int) -> Reply:
+        """The reply to a command that is answered at once, before its records are durable; raises
+        what refuses it. For callers who write something else because of it: theirs comes later in
+        the log than these records.
+        """
+        records, replies = self.machine.decide(command, None, now_ms)
+        if records:
+            try:
+                self._write(records, now_ms)
+            except HeadraceError as error:
+                raise _cannot_be_written(error) from error
+        ((_, reply),) = replies
+        return reply
+
     def tick(self, now_ms: int) -> None:
         """Work off the deadlines that are due, each as a decision of its own."""
         for _ in range(TICKS_MAX):
@@ -108,6 +123,11 @@ class Shard:
             if decision is None:
                 return
             self._carry_out(decision, now_ms)
+
+    def learned(self, commit_number: int) -> None:
+        """The state machine was told of something that another append has written: replies wait
+        for that one, too."""
+        self._commit_number = max(self._commit_number, commit_number)
 
     def next_deadline_ms(self) -> int | None:
         return self.machine.next_deadline_ms()
@@ -122,14 +142,17 @@ class Shard:
         records, replies = decision
         if records:
             try:
-                commit_number = self._port.append(records, now_ms)
+                self._write(records, now_ms)
             except HeadraceError as error:
                 self._refuse(replies, error)
                 return
-            self._commit_number = max(self._commit_number, commit_number)
-            self.replay(records)
         if replies:
             self._release(replies)
+
+    def _write(self, records: Sequence[CoordinatorRecord], now_ms: int) -> None:
+        commit_number = self._port.append(records, now_ms)
+        self._commit_number = max(self._commit_number, commit_number)
+        self.replay(records)
 
     def _release(self, replies: list[tuple[Token, Reply]]) -> None:
         deliver = self._port.deliver
@@ -151,11 +174,17 @@ class Shard:
         self._port.when_durable(awaited, durable)
 
     def _refuse(self, replies: list[tuple[Token, Reply]], cause: BaseException) -> None:
-        """Nothing was decided as far as the callers know. If it was the disk, they may try again;
-        anything else, such as a record that is too large, would only fail again."""
-        is_disk = isinstance(cause, StorageFailure)
-        kind = CoordinatorNotAvailable if is_disk else InternalError
+        """Nothing was decided as far as the callers know."""
         for token, _ in replies:
-            error = kind(f"the log of this coordinator cannot be written: {cause}")
-            error.__cause__ = cause
-            self._port.deliver(token, error)
+            self._port.deliver(token, _cannot_be_written(cause))
+
+
+def _cannot_be_written(cause: BaseException) -> HeadraceError:
+    """If it was the disk, callers may try again; anything else, such as a record that is too large,
+    would only fail again. A producer that the log knows to be replaced is told just that."""
+    if isinstance(cause, InvalidProducerEpoch):
+        return cause
+    kind = CoordinatorNotAvailable if isinstance(cause, StorageFailure) else InternalError
+    error = kind(f"the log of this coordinator cannot be written: {cause}")
+    error.__cause__ = cause
+    return error

@@ -55,6 +55,14 @@ REQUEST_SECONDS = _histogram(
     "api",
 )
 PRODUCE_ERRORS = _counter("headrace_produce_errors_total", "Batches that were refused.")
+THROTTLED_REQUESTS = _counter(
+    "headrace_throttled_requests_total",
+    "Requests and new connections whose client was told to wait, by the quota it exceeded.",
+    "quota",
+)
+THROTTLE_SECONDS = _counter(
+    "headrace_throttle_seconds_total", "How long these clients were told to wait.", "quota"
+)
 
 CONNECTIONS_OPEN = _gauge("headrace_connections_open", "Connections right now.")
 CONNECTIONS_OPENED = _counter("headrace_connections_opened_total", "Connections accepted.")
@@ -64,6 +72,9 @@ CONNECTIONS_REFUSED = _counter(
 CONNECTIONS_CUT_OFF = _counter(
     "headrace_connections_cut_off_total",
     "Connections ended because of what the client did: idle, stalled, malformed, too large.",
+)
+AUTHENTICATIONS_FAILED = _counter(
+    "headrace_authentications_failed_total", "TLS handshakes and log-ins that failed."
 )
 PARKED_FETCHES = _gauge("headrace_parked_fetches", "Fetches that wait for records.")
 FETCH_SESSIONS = _gauge("headrace_fetch_sessions", "Fetch sessions in the cache.")

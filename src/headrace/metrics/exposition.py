@@ -52,6 +52,7 @@ class BrokerCollector(Collector):
         yield _family(catalogue.BUILD_INFO, [((self._version,), 1)])
         yield from self._collect_topics()
         yield from self._collect_requests()
+        yield from self._collect_quotas()
         yield from self._collect_connections()
         yield from self._collect_storage()
         yield from self._collect_logs()
@@ -73,6 +74,15 @@ class BrokerCollector(Collector):
         yield _histogram_family(catalogue.REQUEST_SECONDS, seconds)
         yield _family(catalogue.PRODUCE_ERRORS, [((), self._metrics.produce_errors)])
 
+    def _collect_quotas(self) -> Iterator[Family]:
+        counts, seconds = self._metrics.throttled_requests, self._metrics.throttle_seconds
+        yield _family(
+            catalogue.THROTTLED_REQUESTS, [((name,), count) for name, count in counts.items()]
+        )
+        yield _family(
+            catalogue.THROTTLE_SECONDS, [((name,), total) for name, total in seconds.items()]
+        )
+
     def _collect_connections(self) -> Iterator[Family]:
         metrics = self._metrics
         now_open = metrics.connections_opened - metrics.connections_closed
@@ -80,6 +90,7 @@ class BrokerCollector(Collector):
         yield _family(catalogue.CONNECTIONS_OPENED, [((), metrics.connections_opened)])
         yield _family(catalogue.CONNECTIONS_REFUSED, [((), metrics.connections_refused)])
         yield _family(catalogue.CONNECTIONS_CUT_OFF, [((), metrics.connections_cut_off)])
+        yield _family(catalogue.AUTHENTICATIONS_FAILED, [((), metrics.authentications_failed)])
         yield _single(catalogue.PARKED_FETCHES, metrics.parked_fetches)
         yield _single(catalogue.FETCH_SESSIONS, metrics.fetch_sessions)
 

@@ -143,10 +143,14 @@ class Metrics:
         self.api_names: dict[int, str] = {}
         """What to call the keys; a front end fills it."""
         self.produce_errors = 0
+        self.throttled_requests: dict[str, int] = {}
+        """By the name of the quota."""
+        self.throttle_seconds: dict[str, float] = {}
         self.connections_opened = 0
         self.connections_closed = 0
         self.connections_refused = 0
         self.connections_cut_off = 0
+        self.authentications_failed = 0
         self.storage = StorageCounters()
         self.logs: Callable[[], Iterable[LogSample]] = _no_logs
         self.lags: Callable[[], Iterable[LagSample]] = _no_lags
@@ -179,6 +183,12 @@ class Metrics:
         """Batches were sent to a consumer, unopened: nobody knows how many records they hold."""
         counters = self.topics.get(topic) or self.topic(topic)
         counters.bytes_out += size_bytes
+
+    def count_throttled(self, quota: str, throttle_ms: int) -> None:
+        """A client was told to wait. There are five quotas."""
+        self.throttled_requests[quota] = self.throttled_requests.get(quota, 0) + 1
+        seconds = self.throttle_seconds.get(quota, 0.0)
+        self.throttle_seconds[quota] = seconds + throttle_ms / 1000
 
     def request_histogram(self, api_key: int) -> Histogram:
         """Of one API; whoever needs it often keeps it. The keys are those of our own handlers."""

@@ -66,6 +66,12 @@ class LimitReached(HeadraceError):
     blame = Blame.OPERATOR
 
 
+class ThrottlingQuotaExceeded(HeadraceError):
+    """The client has used up its quota and must wait."""
+
+    retriable = True
+
+
 # --- topics and configuration -------------------------------------------------------------------
 
 
@@ -386,6 +392,10 @@ class AuthenticationFailed(HeadraceError):
     """The peer did not prove who it is."""
 
 
+class IllegalSaslState(AuthenticationFailed):
+    """The request does not fit into the connection's authentication."""
+
+
 class PrincipalChanged(AuthenticationFailed):
     """The peer came back as somebody else when it was asked to authenticate again."""
 
@@ -402,7 +412,45 @@ class UnacceptableCredential(HeadraceError):
     """A credential breaks a rule for what may be stored."""
 
 
+class UnsupportedSaslMechanism(HeadraceError):
+    """The SASL mechanism is not one that this broker knows or offers."""
+
+
+class DuplicateResource(HeadraceError):
+    """A request names the same thing twice."""
+
+
+class SecurityDisabled(HeadraceError):
+    """This broker runs without an authorizer, so there are no access rules."""
+
+    blame = Blame.OPERATOR
+
+
+class AuthorizationFailed(HeadraceError):
+    """The one who asks may not do this."""
+
+
+class TopicAuthorizationFailed(AuthorizationFailed):
+    """The one who asks may not do this to the topic, whether it exists or not."""
+
+
+class GroupAuthorizationFailed(AuthorizationFailed):
+    """The one who asks may not do this to the group, whether it exists or not."""
+
+
+class ClusterAuthorizationFailed(AuthorizationFailed):
+    """The one who asks may not do this to the cluster."""
+
+
+class TransactionalIdAuthorizationFailed(AuthorizationFailed):
+    """The one who asks may not use this transactional id."""
+
+
 # --- transactions -------------------------------------------------------------------------------
+
+
+class TransactionCoordinatorFenced(HeadraceError):
+    """Another coordinator is in charge of this transaction."""
 
 
 class ConcurrentTransactions(HeadraceError):
@@ -417,3 +465,28 @@ class TransactionalIdNotFound(HeadraceError):
 
 class TransactionAbortable(HeadraceError):
     """The transaction can only be aborted; the producer may go on after that."""
+
+
+# --- administration -----------------------------------------------------------------------------
+
+
+class InvalidFeatureLevel(HeadraceError):
+    """The feature cannot be set to this level."""
+
+
+class LogDirectoryNotFound(HeadraceError):
+    """There is no log directory with this path."""
+
+
+class ElectionNotNeeded(HeadraceError):
+    """The partition is led by the broker that an election would choose."""
+
+    retriable = True
+
+
+class NoReassignmentInProgress(HeadraceError):
+    """The partition is not being reassigned, so there is nothing to cancel."""
+
+
+class BrokerNotRegistered(HeadraceError):
+    """There is no broker with this id in the cluster."""

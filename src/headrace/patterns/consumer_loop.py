@@ -68,7 +68,8 @@ class ConsumerLoop:
     def _handle(self, consumer: Consumer, message: Message) -> None:
         error = message.error()
         if error is not None:
-            if error.fatal():
+            # A client that is beyond help says so by this code, without the mark of fatal errors.
+            if error.fatal() or error.code() == KafkaError._FATAL:
                 raise KafkaException(error)
             log.warning("the consumer reports %s; the client library tries again", error)
             return

@@ -6,6 +6,7 @@ A default holds for each one that has no quota of its own, and each of them has 
 from __future__ import annotations
 
 from enum import Enum
+from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headrace.model.errors import InvalidRequest
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
+KINDS = frozenset({USER, CLIENT_ID, IP})
 NAME_CHARACTERS_MAX = 1_000
 
 
@@ -43,7 +45,7 @@ class QuotaEntity(NamedTuple):
 
 def entity_of(parts: Mapping[str, Name]) -> QuotaEntity:
     """From the names of the protocol; InvalidRequest if there can be no such entity."""
-    unknown = parts.keys() - {USER, CLIENT_ID, IP}
+    unknown = parts.keys() - KINDS
     if unknown:
         raise InvalidRequest(f"quotas are for user, client-id and ip, not for {min(unknown)!r}")
     if not parts:
@@ -53,4 +55,20 @@ def entity_of(parts: Mapping[str, Name]) -> QuotaEntity:
     for kind, name in parts.items():
         if isinstance(name, str) and not 0 < len(name) <= NAME_CHARACTERS_MAX:
             raise InvalidRequest(f"the name of a {kind} has 1 to {NAME_CHARACTERS_MAX} characters")
-    return QuotaEntity(parts.get(USER), parts.get(CLIENT_ID), parts.get(IP))
+    address = parts.get(IP)
+    if isinstance(address, str) and canonical_address(address) is None:
+        raise InvalidRequest(f"{address!r} is no IP address (host names are not looked up)")
+    return QuotaEntity(parts.get(USER), parts.get(CLIENT_ID), address)
+
+
+def canonical_address(text: str) -> str | None:
+    """One spelling for all ways to write the same address; None if it is none.
+
+    An IPv4 client of a socket for both families is seen as ``::ffff:10.0.0.1``.
+    """
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)

@@ -11,6 +11,7 @@ from avro.name import Names
 from avro.schema import make_avsc_object
 
 from headrace.schemas.errors import InvalidSchema
+from headrace.schemas.nesting import raise_if_too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +78,7 @@ def _understand(text: str, names: Names) -> tuple[Any, Any]:
         source = json.loads(text)
     except ValueError:
         source = text.strip()  # a bare type name, which Confluent takes too
+    raise_if_too_deep(source)
     try:
         return source, make_avsc_object(source, names)
     except (AvroException, TypeError, ValueError, KeyError, AttributeError) as error:

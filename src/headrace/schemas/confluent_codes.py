@@ -1,6 +1,6 @@
 """Confluent's error codes: the one place that knows a code.
 
-The first three digits of a code are the HTTP status.
+The first three digits of a code are the HTTP status, with one exception.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from headrace.model.errors import HeadraceError, LimitReached, RecordTooLarge, S
 from headrace.schemas import errors
 
 STORE_ERROR = 50001
+NOT_READY = 50004
+"""Confluent's "no leader is known": its registry says so while it starts."""
 CODES: dict[type[HeadraceError], int] = {
     errors.SubjectNotFound: 40401,
     errors.VersionNotFound: 40402,
@@ -31,7 +33,11 @@ CODES: dict[type[HeadraceError], int] = {
     RecordTooLarge: 42209,
     LimitReached: 42205,
     StorageFailure: STORE_ERROR,
+    errors.RegistryLoading: NOT_READY,
+    errors.KindNotInstalled: 501,
 }
+STATUSES = {NOT_READY: 503}
+"""Where the status is another: 503 is what clients and proxies take for "ask again"."""
 
 
 def code_of(error: HeadraceError) -> int:
@@ -40,4 +46,4 @@ def code_of(error: HeadraceError) -> int:
 
 
 def status_of(code: int) -> int:
-    return int(str(code)[:3])
+    return STATUSES.get(code) or int(str(code)[:3])

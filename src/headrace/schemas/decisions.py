@@ -25,6 +25,7 @@ from headrace.schemas.errors import (
     VersionSoftDeleted,
 )
 from headrace.schemas.model import (
+    COMPARED_LENGTH_MAX,
     ID_MAX,
     SUBJECT_LENGTH_MAX,
     SUBJECTS_MAX,
@@ -35,6 +36,7 @@ from headrace.schemas.model import (
 from headrace.schemas.records import (
     CompatibilityRecord,
     DeleteSubjectRecord,
+    HighestIdRecord,
     ModeRecord,
     SchemaRecord,
 )
@@ -97,6 +99,8 @@ def compatibility_problems(
     level = state.level(subject)
     if not level.is_transitive:
         earlier = earlier[-1:]
+    if sum(len(registered.schema.text) for registered in earlier) > COMPARED_LENGTH_MAX:
+        raise LimitReached(f"{len(earlier)} earlier versions are too long to be compared with")
     parsed = [understand(state, registered.schema) for registered in earlier]
     return incompatibilities(understand(state, schema), parsed, level)
 
@@ -130,7 +134,9 @@ def decide_version_deletion(
     records: list[RegistryRecord] = []
     gone = None if permanent else Registered(subject, found.version, found.id, found.schema, True)
     records.append(SchemaRecord(subject, found.version, gone))
-    if not permanent and len(state.versions(subject, deleted=False)) == 1:
+    if permanent:
+        records.append(HighestIdRecord(state.id_highest))
+    elif len(state.versions(subject, deleted=False)) == 1:
         records += _without_settings(state, subject)
     return Decision(records, found)
 
@@ -153,7 +159,8 @@ def decide_subject_deletion(
         _raise_if_referenced(state, registered)
     numbers = [registered.version for registered in going]
     if permanent:
-        return [SchemaRecord(subject, number, None) for number in numbers], numbers
+        gone = [SchemaRecord(subject, number, None) for number in numbers]
+        return [*gone, HighestIdRecord(state.id_highest)], numbers
     deletion = DeleteSubjectRecord(subject, numbers[-1])
     return [deletion, *_without_settings(state, subject)], numbers
 
@@ -192,6 +199,8 @@ def decide_mode_removal(state: RegistryState, subject: str) -> list[RegistryReco
 def raise_if_illegal_subject(subject: str) -> None:
     if not subject.strip() or len(subject) > SUBJECT_LENGTH_MAX or not subject.isprintable():
         raise InvalidSubject(f"The specified subject '{subject[:SUBJECT_LENGTH_MAX]}' is not valid")
+    if subject.startswith(":.") or subject.startswith(":*:"):
+        raise InvalidSubject(f"contexts are not supported: the subject '{subject}' names one")
     if subject in ("__GLOBAL", "__EMPTY"):
         raise InvalidSubject(f"The specified subject '{subject}' is reserved")
 

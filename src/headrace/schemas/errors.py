@@ -113,3 +113,17 @@ class IncompatibleSchema(RegistryError):
             + str(problems)
         )
         self.problems = problems
+
+
+class KindNotInstalled(RegistryError):
+    """The libraries of this kind of schema are an extra, and they are not there."""
+
+    def __init__(self, kind: str, reason: object) -> None:
+        super().__init__(
+            f"{kind} schemas need libraries that are not installed where the registry runs; "
+            f"install them with: pip install 'headrace[registry]' ({reason})"
+        )
+
+
+class RegistryLoading(RegistryError):
+    """The topic of the schemas is not read yet: ask again."""

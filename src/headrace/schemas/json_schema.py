@@ -1,4 +1,5 @@
-"""JSON Schema: checked by ``jsonschema`` against its own draft, compared by ``json_comparison``.
+"""JSON Schema: checked by ``jsonschema`` against the draft that it names (7 if it names none, as
+Confluent has it), compared by ``json_comparison``.
 
 Nothing is ever fetched: a ``$ref`` leads into the schema itself or to one of its references.
 """
@@ -9,11 +10,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from jsonschema.exceptions import SchemaError
-from jsonschema.validators import Draft202012Validator, validator_for
+from jsonschema.validators import Draft7Validator, validator_for
 
 from headrace.schemas.errors import InvalidSchema
 from headrace.schemas.json_comparison import Comparison
 from headrace.schemas.json_pointer import Document, Place, resolve
+from headrace.schemas.nesting import raise_if_too_deep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,6 +58,7 @@ def _understand(text: str) -> Any:
         root = json.loads(text)
     except ValueError as error:
         raise InvalidSchema(f"Invalid schema of type JSON, details: {error}") from error
+    raise_if_too_deep(root)
     if isinstance(root, bool):
         return root
     if not isinstance(root, dict):
@@ -64,7 +67,7 @@ def _understand(text: str) -> Any:
     if draft is not None and not isinstance(draft, str):
         raise InvalidSchema("Invalid schema of type JSON, details: $schema is not a string")
     try:
-        validator_for(root, default=Draft202012Validator).check_schema(root)
+        validator_for(root, default=Draft7Validator).check_schema(root)
     except SchemaError as error:
         raise InvalidSchema(f"Invalid schema of type JSON, details: {error.message}") from error
     return root

@@ -1,23 +1,23 @@
-"""Find the parser of a schema's kind. Libraries are loaded on first use: they are an extra.
-
-Parsing is the costly part, so the last results are kept; what is kept is never changed.
-"""
+"""Find the parser of a schema's kind. Libraries are loaded on first use: they are an extra."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from headrace.schemas.errors import InvalidSchema
+from headrace.schemas.errors import InvalidSchema, KindNotInstalled
 from headrace.schemas.model import Kind
 
 if TYPE_CHECKING:
     from headrace.schemas.model import Dependency, ParsedSchema
 
-PARSED_KEPT_MAX = 512
+LIBRARIES = {
+    Kind.JSON: ("jsonschema",),
+    Kind.PROTOBUF: ("google", "google.protobuf", "proto_schema_parser"),
+    Kind.AVRO: ("avro",),
+}
 
 
-@lru_cache(maxsize=PARSED_KEPT_MAX)
 def parse(kind: Kind, text: str, dependencies: tuple[Dependency, ...] = ()) -> ParsedSchema:
     """Understand a schema, or raise InvalidSchema. Dependencies come before their users."""
     try:
@@ -35,6 +35,13 @@ def parse(kind: Kind, text: str, dependencies: tuple[Dependency, ...] = ()) -> P
     except RecursionError as error:
         raise InvalidSchema("the schema is nested too deeply") from error
     except ImportError as error:
-        raise InvalidSchema(
-            f"{kind.value} schemas need the libraries of headrace[registry]: {error}"
-        ) from error
+        raise KindNotInstalled(kind.value, error) from error
+
+
+def installed_kinds() -> list[Kind]:
+    """The kinds whose libraries are there."""
+    return [
+        kind
+        for kind, modules in LIBRARIES.items()
+        if all(find_spec(module) is not None for module in modules)
+    ]

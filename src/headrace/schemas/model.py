@@ -13,9 +13,14 @@ REFERENCES_MAX = 100
 """References that one schema may name."""
 DEPENDENCIES_MAX = 1_000
 """Schemas that one schema may need, directly or through others."""
+COMPARED_LENGTH_MAX = 4_000_000
+"""Characters of all earlier versions that one schema is compared with: transitive levels look at
+all of them, and whoever waits for the answer holds up every other writer."""
 SUBJECTS_MAX = 100_000
 VERSIONS_PER_SUBJECT_MAX = 1_000
 SUBJECT_LENGTH_MAX = 512
+DEFAULT_CONTEXT = ":.:"
+"""What may stand before a subject of the default context, the only one that there is."""
 ID_MAX = 2**31 - 1
 
 

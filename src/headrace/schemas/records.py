@@ -44,28 +44,57 @@ class DeleteSubjectRecord(NamedTuple):
     version: int
 
 
-RegistryRecord = SchemaRecord | CompatibilityRecord | ModeRecord | DeleteSubjectRecord
+class HighestIdRecord(NamedTuple):
+    """The highest id that was ever given, written when schemas go for good.
+
+    It is the value of a NOOP, which other registries read over: they know no such record, and give
+    an id again once compaction has removed its last trace.
+    """
+
+    id: int
+
+
+RegistryRecord = (
+    SchemaRecord | CompatibilityRecord | ModeRecord | DeleteSubjectRecord | HighestIdRecord
+)
+KEY_TYPES: dict[type, str] = {
+    CompatibilityRecord: "CONFIG",
+    ModeRecord: "MODE",
+    DeleteSubjectRecord: "DELETE_SUBJECT",
+}
 
 
 def encode(record: RegistryRecord) -> tuple[bytes, bytes | None]:
     """Key and value."""
+    value = _value(record)
+    return key_of(record), None if value is None else _json(value)
+
+
+def key_of(record: RegistryRecord) -> bytes:
     if isinstance(record, SchemaRecord):
         key = {"keytype": "SCHEMA", "subject": record.subject, "version": record.version}
-        value = None if record.registered is None else _schema_value(record.registered)
-        return _json({**key, "magic": SCHEMA_MAGIC}), None if value is None else _json(value)
+        return _json({**key, "magic": SCHEMA_MAGIC})
+    if isinstance(record, HighestIdRecord):
+        return _json({"keytype": "NOOP", "magic": OTHER_MAGIC})
+    return _json(
+        {"keytype": KEY_TYPES[type(record)], "subject": record.subject, "magic": OTHER_MAGIC}
+    )
+
+
+def _value(record: RegistryRecord) -> dict[str, Any] | None:
+    if isinstance(record, SchemaRecord):
+        return None if record.registered is None else _schema_value(record.registered)
     if isinstance(record, CompatibilityRecord):
-        level = record.level
-        value = None if level is None else {"compatibilityLevel": level.value}
-        return _other("CONFIG", record.subject, value)
+        return None if record.level is None else {"compatibilityLevel": record.level.value}
     if isinstance(record, ModeRecord):
-        mode = record.mode
-        return _other("MODE", record.subject, None if mode is None else {"mode": mode.value})
-    value = {"subject": record.subject, "version": record.version}
-    return _other("DELETE_SUBJECT", record.subject, value)
+        return None if record.mode is None else {"mode": record.mode.value}
+    if isinstance(record, HighestIdRecord):
+        return {"highestId": record.id}
+    return {"subject": record.subject, "version": record.version}
 
 
 def decode(key: bytes, value: bytes | None) -> RegistryRecord | None:
-    """None for NOOP and for kinds of record that are not served; CorruptRecord if unreadable."""
+    """None for kinds of record that are not served; CorruptRecord if unreadable."""
     try:
         return _decode(json.loads(key), None if value is None else json.loads(value))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -85,6 +114,8 @@ def _decode(key: Any, value: Any) -> RegistryRecord | None:
         return ModeRecord(subject, None if value is None else Mode(value["mode"]))
     if kind == "DELETE_SUBJECT" and value is not None:
         return DeleteSubjectRecord(str(subject), _whole(value["version"]))
+    if kind == "NOOP" and isinstance(value, dict) and "highestId" in value:
+        return HighestIdRecord(_whole(value["highestId"]))
     return None
 
 
@@ -109,13 +140,6 @@ def _schema_value(registered: Registered) -> dict[str, Any]:
     if schema.references:
         value["references"] = [reference._asdict() for reference in schema.references]
     return {**value, "schema": schema.text, "deleted": registered.is_deleted}
-
-
-def _other(
-    kind: str, subject: str | None, value: dict[str, Any] | None
-) -> tuple[bytes, bytes | None]:
-    key = {"keytype": kind, "subject": subject, "magic": OTHER_MAGIC}
-    return _json(key), None if value is None else _json(value)
 
 
 def _json(value: dict[str, Any]) -> bytes:

@@ -10,7 +10,6 @@ from headrace.schemas.errors import (
     SubjectNotFound,
     VersionNotFound,
 )
-from headrace.schemas.kinds import parse
 from headrace.schemas.model import (
     DEPENDENCIES_MAX,
     REFERENCES_MAX,
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 def understand(state: RegistryState, schema: Schema) -> ParsedSchema:
     """Parse a schema that is kept, or is about to be."""
-    return parse(schema.kind, schema.text, _dependencies(state, schema))
+    return state.parsed.parse(schema.kind, schema.text, _dependencies(state, schema))
 
 
 def canonical_form(state: RegistryState, schema: Schema, *, normalize: bool) -> Schema:

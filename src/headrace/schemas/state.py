@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.schemas.errors import SchemaNotFound, SubjectNotFound, VersionNotFound
 from headrace.schemas.model import Compatibility, Mode, Registered
-from headrace.schemas.records import CompatibilityRecord, DeleteSubjectRecord, SchemaRecord
+from headrace.schemas.parsed_schemas import ParsedSchemas
+from headrace.schemas.records import (
+    CompatibilityRecord,
+    DeleteSubjectRecord,
+    HighestIdRecord,
+    SchemaRecord,
+)
 
 if TYPE_CHECKING:
     from headrace.schemas.model import Schema
@@ -29,10 +35,13 @@ class RegistryState:
         self._subjects: dict[str, dict[int, Registered]] = {}
         self._uses: dict[int, dict[tuple[str, int], Schema]] = {}
         self._ids: dict[Schema, int] = {}
+        self._referrers: dict[tuple[str, int], set[tuple[str, int]]] = {}
+        """By version: the versions whose schemas name it."""
         self.id_highest = 0
         """Ids are not given twice, even if their schemas are gone."""
         self.levels: dict[str | None, Compatibility] = {}
         self.modes: dict[str | None, Mode] = {}
+        self.parsed = ParsedSchemas()
 
     # --- changing -------------------------------------------------------------------------------
 
@@ -45,6 +54,8 @@ class RegistryState:
             for registered in self.versions(record.subject):
                 if registered.version <= record.version:
                     self._keep(_deleted(registered))
+        elif isinstance(record, HighestIdRecord):
+            self.id_highest = max(self.id_highest, record.id)
         elif isinstance(record, CompatibilityRecord):
             _put(self.levels, record.subject, record.level)
         else:
@@ -56,6 +67,9 @@ class RegistryState:
         uses[registered.subject, registered.version] = registered.schema
         self._ids.setdefault(registered.schema, registered.id)
         self.id_highest = max(self.id_highest, registered.id)
+        for reference in registered.schema.references:
+            users = self._referrers.setdefault((reference.subject, reference.version), set())
+            users.add((registered.subject, registered.version))
 
     def _forget(self, subject: str, version: int) -> None:
         registered = self._subjects.get(subject, {}).pop(version, None)
@@ -63,6 +77,8 @@ class RegistryState:
             return
         if not self._subjects[subject]:
             del self._subjects[subject]
+        for reference in registered.schema.references:
+            self._referrers[reference.subject, reference.version].discard((subject, version))
         uses = self._uses[registered.id]
         del uses[subject, version]
         if not uses:
@@ -130,14 +146,10 @@ class RegistryState:
         )
 
     def referrers(self, subject: str, version: int) -> list[Registered]:
-        """Versions, not deleted, whose schema names this one. Looks at all: deleting is rare."""
-        return [
-            registered
-            for versions in self._subjects.values()
-            for registered in versions.values()
-            if not registered.is_deleted
-            and any(r[1:] == (subject, version) for r in registered.schema.references)
-        ]
+        """Versions, not deleted, whose schema names this one."""
+        places = sorted(self._referrers.get((subject, version), ()))
+        found = [self._subjects[place[0]][place[1]] for place in places]
+        return [registered for registered in found if not registered.is_deleted]
 
     # --- settings -------------------------------------------------------------------------------
 

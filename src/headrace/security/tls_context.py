@@ -1,7 +1,7 @@
 """A listener's TLS: contexts from PEM files, and new certificates without a restart.
 
-Python's contexts take a new chain in place: handshakes after that use it, connections before it are
-left alone. Trust is different: a context can learn new authorities, but not forget old ones.
+To reload makes a new context: handshakes after that use it, connections before it are left alone. A
+context that is changed in place would never forget an authority that is no longer trusted.
 """
 
 from __future__ import annotations
@@ -44,16 +44,22 @@ class TlsFiles:
 
 
 class ListenerTls:
-    """One listener's context. ``context`` stays the same object for the listener's life."""
+    """One listener's context: each handshake takes ``context`` as it is then."""
 
     def __init__(self, files: TlsFiles) -> None:
         self._files = files
         self.context = build_context(files)
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that it is made from."""
+        files = self._files
+        named = (files.certificate_chain_file, files.key_file, files.trust_file)
+        return tuple(path for path in named if path is not None)
+
     def reload(self) -> None:
         """Take what the files have now; if they are not good, InvalidConfig and nothing changes."""
-        build_context(self._files)
-        _load(self.context, self._files)
+        self.context = build_context(self._files)
 
 
 def build_context(files: TlsFiles) -> ssl.SSLContext:
@@ -69,6 +75,10 @@ def build_context(files: TlsFiles) -> ssl.SSLContext:
     # Renegotiation and compression are old ways to attack a server and of no use here.
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
     context.verify_mode = _VERIFY_MODES[files.client_auth]
+    # Connections live long, so tickets to come back with are of no use; without them nobody comes
+    # back past a trust store that has changed.
+    context.num_tickets = 0
+    context.options |= ssl.OP_NO_TICKET
     _load(context, files)
     return context
 

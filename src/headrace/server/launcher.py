@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
+from headrace.broker.access import maybe_access_control
 from headrace.broker.broker import Broker
 from headrace.broker.configurations import Configurations
+from headrace.broker.credentials import Credentials
+from headrace.broker.features import Features
 from headrace.broker.fetch import Fetching
 from headrace.broker.groups import Groups
 from headrace.broker.leftovers import clear_leftovers
 from headrace.broker.metadata_store import MetadataStore
 from headrace.broker.produce import Producing
 from headrace.broker.producer_ids import ProducerIds
+from headrace.broker.quotas import Quotas
 from headrace.broker.topic_changes import TopicChanges
 from headrace.broker.topics import Topics
+from headrace.broker.transactions import Transactions
 from headrace.broker.waiting import WaitingRoom
 from headrace.config.broker import BrokerConfig
 from headrace.environment.real import LoopBackground, RealChance, RealClock, RealDisk
@@ -33,6 +38,7 @@ from headrace.model.errors import AddressInUse, HeadraceError
 from headrace.server.directory_lock import DirectoryLock
 from headrace.server.housekeeping import Housekeeping
 from headrace.server.samples import connect_samples
+from headrace.server.schema_registry import Registry
 from headrace.storage.log_manager import LogManager
 
 if TYPE_CHECKING:
@@ -55,12 +61,14 @@ class Server:
     """One broker with its listeners. Must be used inside a running loop."""
 
     broker: Broker
+    _background: LoopBackground
 
     def __init__(self, settings: ServeSettings) -> None:
         self.settings = settings
         self.metrics = Metrics()
         self._listeners: list[tuple[Listener, KafkaListener | HttpListener]] = []
         self._undo: list[Callable[[], Awaitable[None] | None]] = []
+        self._registry: Registry | None = None
 
     async def start(self) -> None:
         """Bring everything up; on failure nothing is left running after ``stop``."""
@@ -68,15 +76,24 @@ class Server:
         lock = DirectoryLock(self.settings.data_directory)
         self._undo.append(lock.release)
         self.broker = self._build()
+        await self._metadata_durable()
         for listener in self.settings.listeners:
             await self._listen(listener)
         log.info("ready after %.2f s", perf_counter() - started)
+
+    async def _metadata_durable(self) -> None:
+        """Wait for what the start has written. The first producer ids are among it: a client that
+        comes at once need not be told to try again."""
+        durable = asyncio.Event()
+        self.broker.store.when_durable(lambda _: durable.set())
+        await durable.wait()
 
     def _build(self) -> Broker:
         clock, disk, chance = RealClock(), RealDisk(), RealChance()
         directory = self.settings.data_directory
         static = BrokerConfig.resolve(self.settings.broker_settings)
         background = LoopBackground(asyncio.get_running_loop(), threads=static.background_threads)
+        self._background = background
         self._undo.append(background.close)
         store = MetadataStore(
             directory,
@@ -100,38 +117,57 @@ class Server:
         # A log that was cut begins a new epoch, so that readers who saw more notice it (KIP-320).
         changes.advance_leader_epochs([r.partition for r in report.details if r.cut_bytes])
         log.info("%s", report)
-        for sentence in (
-            *report.lines(),
-            *store.notices,
-            *configurations.unused_settings(),
-            *configurations.settings_without_effect(),
-            *notices,
-        ):
+        notices = [*report.lines(), *store.notices, *_settings_notices(configurations), *notices]
+        for sentence in notices:
             log.warning("%s", sentence)
         waiting = WaitingRoom(background)
         groups = Groups(topics, changes, logs, configurations, clock, background, chance)
+        features, producer_ids = Features(store), ProducerIds(store)
+        transactions = Transactions(
+            topics,
+            changes,
+            logs,
+            configurations,
+            features,
+            producer_ids,
+            groups,
+            clock,
+            background,
+        )
         broker = Broker(
             store=store,
             configurations=configurations,
+            features=features,
             topics=topics,
             topic_changes=changes,
             logs=logs,
             producing=Producing(logs, self.metrics),
             fetching=Fetching(waiting, clock, configurations.broker.parked_fetches_max),
-            producer_ids=ProducerIds(store),
+            producer_ids=producer_ids,
             groups=groups,
+            transactions=transactions,
             metrics=self.metrics,
             clock=clock,
             chance=chance,
+            credentials=Credentials(store),
+            quotas=Quotas(store, configurations.broker, clock, self.metrics),
+            access=maybe_access_control(store, clock, chance, configurations.broker),
         )
-        groups.start()
-        self._undo.append(groups.close)
+        self._start_parts(broker, waiting, background)
+        return broker
+
+    def _start_parts(
+        self, broker: Broker, waiting: WaitingRoom, background: LoopBackground
+    ) -> None:
+        broker.groups.start()
+        self._undo.append(broker.groups.close)
+        broker.transactions.start()
+        self._undo.append(broker.transactions.close)
         housekeeping = Housekeeping(broker, background)
         housekeeping.start()
         connect_samples(self.metrics, broker, waiting, housekeeping)
         self.metrics.fetch_sessions = self._count_fetch_sessions
         self._undo.append(housekeeping.stop)
-        return broker
 
     async def _listen(self, listener: Listener) -> None:
         door: KafkaListener | HttpListener
@@ -140,7 +176,8 @@ class Server:
             from headrace.metrics.exposition import Exposition
 
             exposition = Exposition(self.metrics, version("headrace"))
-            door = HttpListener(listener.host, listener.port, exposition.render)
+            application = self._schema_registry().application
+            door = HttpListener(listener.host, listener.port, exposition.render, application)
         else:
             door = KafkaListener(self.broker, listener)
         try:
@@ -153,6 +190,14 @@ class Server:
         self._undo.append(door.stop)
         self._listeners.append((listener, door))
 
+    def _schema_registry(self) -> Registry:
+        """One for all HTTP listeners, made for the first."""
+        if self._registry is None:
+            self._registry = Registry(self.broker, self._background)
+            self._registry.start()
+            self._undo.append(self._registry.close)
+        return self._registry
+
     def _count_fetch_sessions(self) -> int:
         return sum(
             len(door.fetch_sessions)
@@ -160,9 +205,13 @@ class Server:
             if isinstance(door, KafkaListener)
         )
 
-    def port_of(self, scheme: str) -> int:
-        """The port of the first listener of a kind."""
-        return next(door.port for listener, door in self._listeners if listener.scheme == scheme)
+    def port_of(self, kind: str) -> int:
+        """The port of the first listener with this name, this scheme, or at this front door."""
+        return next(
+            door.port
+            for listener, door in self._listeners
+            if kind in (listener.name, listener.scheme, listener.door)
+        )
 
     def urls(self) -> list[str]:
         return [listener.url(door.port) for listener, door in self._listeners]
@@ -183,6 +232,10 @@ class Server:
                 failure = failure or error
         if failure is not None:
             raise failure
+
+
+def _settings_notices(configurations: Configurations) -> list[str]:
+    return [*configurations.unused_settings(), *configurations.settings_without_effect()]
 
 
 async def _settle(background: LoopBackground) -> None:

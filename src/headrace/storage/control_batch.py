@@ -1,4 +1,4 @@
-"""Reading the marker that ends a transaction out of its control batch."""
+"""The marker that ends a transaction: a control batch with one record. Build it, read it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.model.errors import CorruptRecord, HeadraceError
+from headrace.records.build import build_batch
 from headrace.records.decode import decode_records
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ _KEY = struct.Struct(">hh")
 _VALUE = struct.Struct(">hi")
 _ABORT = 0
 _COMMIT = 1
+_VERSION = 0
 _MARKER_BYTES_MAX = 4096
 
 
@@ -23,6 +25,28 @@ class EndMarker(NamedTuple):
 
     is_abort: bool
     coordinator_epoch: int
+
+
+def build_end_marker(
+    producer_id: int,
+    producer_epoch: int,
+    *,
+    is_commit: bool,
+    coordinator_epoch: int,
+    timestamp_ms: int,
+) -> bytearray:
+    """A batch of one record, for each partition of the transaction; each needs a copy of its own,
+    since a log writes its offset into it."""
+    key = _KEY.pack(_VERSION, _COMMIT if is_commit else _ABORT)
+    value = _VALUE.pack(_VERSION, coordinator_epoch)
+    return build_batch(
+        [(key, value)],
+        timestamp_ms=timestamp_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=True,
+        control=True,
+    )
 
 
 def read_end_marker(batch: Buffer) -> EndMarker | None:

@@ -135,6 +135,8 @@ class SegmentedLog:
                 batch, header = apply_rules(batch, header, rules, now_ms)  # type: ignore[arg-type]
         else:
             header = check_coordinator_batch(batch, rules)
+            if header[9] >= 0:
+                self.producer_states.check_epoch(header)
         base_offset = self.log_end_offset
         last_offset = base_offset + header[6]
         if self.leader_epoch != self._epoch_written:
@@ -195,6 +197,8 @@ class SegmentedLog:
                 batch, header = apply_rules(batch, header, rules, now_ms)  # type: ignore[arg-type]
         else:
             header = check_coordinator_batch(batch, rules)
+            if header[9] >= 0:
+                self.producer_states.check_epoch(header)
         _stamp_into(batch, 0, base_offset, header[1], self.leader_epoch)
         return Admitted(batch, header, base_offset)
 

@@ -299,6 +299,10 @@ class LogManager:
         """Call back when the append with this number is safe; at once if it is already."""
         self._atomic.wal.when_synced(commit_number, callback)
 
+    def last_commit_number(self, log: Log) -> int:
+        """What to wait for until all that this log holds now is safe; 0: it is, as far as ever."""
+        return self._atomic.wal.commit_number if log.is_synced else 0
+
     @property
     def write_ahead_log_bytes(self) -> int:
         """Size of its files, which are kept and written over."""

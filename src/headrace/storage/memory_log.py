@@ -99,6 +99,8 @@ class MemoryLog:
                 batch, header = apply_rules(batch, header, rules, now_ms)  # type: ignore[arg-type]
         else:
             header = check_coordinator_batch(batch, rules)
+            if header[9] >= 0:
+                self.producer_states.check_epoch(header)
         stamp(batch, 0, base_offset, self.leader_epoch)  # type: ignore[arg-type]
         return Admitted(batch, header, base_offset)
 

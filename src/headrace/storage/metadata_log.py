@@ -45,6 +45,8 @@ class MetadataLog:
         self._data_directory = data_directory
         self.directory = f"{data_directory}/{DIRECTORY_NAME}"
         self.next_offset = 0
+        self.durable_offset = 0
+        """Everything before it is on the medium."""
         self.epoch = 0
         self._disk = disk
         self._clock = clock
@@ -72,6 +74,7 @@ class MetadataLog:
         self._snapshot_due_bytes = max(self._size_bytes_max, 2 * contents.snapshot_size_bytes)
         self._open_segment(contents.active_base_offset, contents.active_size_bytes)
         self._write_again(contents.active_size_bytes)
+        self.durable_offset = self.next_offset
         return contents
 
     def _write_again(self, size_bytes: int) -> None:
@@ -121,7 +124,10 @@ class MetadataLog:
         if self._is_unsynced:
             self._is_syncing, self._is_unsynced = True, False
             self._in_flight, self._waiting = self._waiting, []
-            self._background.submit(self._file.sync, self._sync_done)
+            end_offset = self.next_offset
+            self._background.submit(
+                self._file.sync, lambda error: self._sync_done(error, end_offset)
+            )
         elif self._size_bytes > self._snapshot_due_bytes:
             self._is_snapshotting = True
             self._begin_snapshot(self._file)
@@ -133,10 +139,12 @@ class MetadataLog:
             self._file.close()
             self._file = None
 
-    def _sync_done(self, error: BaseException | None) -> None:
+    def _sync_done(self, error: BaseException | None, end_offset: int) -> None:
         told, self._in_flight = self._in_flight, []
         self._is_syncing = False
-        if error is not None:
+        if error is None:
+            self.durable_offset = end_offset
+        else:
             # After a failed sync nobody knows what is on the medium: write no more behind it.
             self._failure = error
             told += self._waiting

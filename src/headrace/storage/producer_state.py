@@ -177,15 +177,23 @@ class ProducerStates:
         if duplicate is not None:
             return duplicate
         if epoch < producer.epoch:
-            raise InvalidProducerEpoch(
-                f"producer {producer.producer_id} has epoch {producer.epoch}, the batch {epoch}"
-            )
+            raise _fenced(producer, epoch)
         _raise_if_out_of_order(producer, epoch, base_sequence)
         if producer.transaction_start >= 0 and not header[5] & TRANSACTIONAL:
             raise InvalidTransactionState(
                 f"producer {producer.producer_id} has a transaction open in this partition"
             )
         return None
+
+    def check_epoch(self, header: RawHeader) -> None:
+        """Raise if the batch, which a coordinator writes for a producer, comes from an older epoch.
+
+        Its sequences mean nothing. Markers are not looked at: they decide about epochs."""
+        if header[5] & CONTROL:
+            return
+        producer = self.get(header[9])
+        if producer is not None and header[10] < producer.epoch:
+            raise _fenced(producer, header[10])
 
     # --- recording --------------------------------------------------------------------------------
 
@@ -284,6 +292,12 @@ class ProducerStates:
             )
             for producer in self
         ]
+
+
+def _fenced(producer: Producer, epoch: int) -> InvalidProducerEpoch:
+    return InvalidProducerEpoch(
+        f"producer {producer.producer_id} has epoch {producer.epoch}, the batch {epoch}"
+    )
 
 
 def _raise_if_out_of_order(producer: Producer, epoch: int, base_sequence: int) -> None:

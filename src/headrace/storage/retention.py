@@ -1,7 +1,8 @@
 """Deleting old segments: by age, by size, and what lies before the log start.
 
-Only whole segments go, oldest first, and only what readers have been shown (below the high
-watermark). If even the active segment is too old, the log is rolled first, so that one is left.
+Only whole segments go, oldest first, and only what all readers have been shown: below the high
+watermark, and nothing of a transaction that is still open. If even the active segment is too old,
+the log is rolled first, so that one is left.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def _delete_while(log: SegmentedLog, is_deletable: Callable[[Segment], bool], no
     for number, segment in enumerate(log.segments):
         end_offset = _end_of(log, number)
         is_empty_tail = segment is log.active and end_offset == segment.base_offset
-        if is_empty_tail or end_offset > log.high_watermark:
+        if is_empty_tail or end_offset > log.last_stable_offset:
             break
         if segment is log.active:
             log.load_active()

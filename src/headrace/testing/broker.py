@@ -24,11 +24,14 @@ from headrace.model.errors import InternalError
 from headrace.server.launcher import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
 START_SECONDS_MAX = 30.0
 STOP_SECONDS_MAX = 30.0
+
+PLAIN_LISTENER = "kafka://127.0.0.1:0"
+HTTP_LISTENER = "http://127.0.0.1:0"
 
 DEFAULT_SETTINGS = {
     # A test that starts one consumer must not wait for a second one.
@@ -45,7 +48,9 @@ class Broker:
 
     ``settings`` are broker settings by Kafka's names, for example ``{"num.partitions": "3"}``.
     With ``directory`` the data stays there after the end, so that a test can start a second broker
-    over it. With ``http`` there are metrics and health at ``http_url``.
+    over it. With ``http`` there are metrics, health and schema registry at ``http_url``.
+    ``listeners`` are URLs as for ``headrace serve --listen``, ``kafka+sasl://127.0.0.1:0`` for
+    example; see ``port_of``.
     """
 
     def __init__(
@@ -54,13 +59,14 @@ class Broker:
         *,
         directory: str | None = None,
         http: bool = False,
+        listeners: Sequence[str] = (PLAIN_LISTENER,),
     ) -> None:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._given_directory = directory
         self._options = {
             **DEFAULT_SETTINGS,
             **(settings or {}),
-            "listen": "kafka://127.0.0.1:0" + (",http://127.0.0.1:0" if http else ""),
+            "listen": ",".join([*listeners, HTTP_LISTENER] if http else listeners),
         }
         self._settings = self._resolve(directory or ".")  # wrong ones are refused here already
         self._ready = threading.Event()
@@ -126,6 +132,11 @@ class Broker:
         assert self._server is not None, "the broker is not running"
         return self._server.port_of("kafka")
 
+    def port_of(self, kind: str) -> int:
+        """Of the first listener with this name or scheme: ``sasl_ssl``, ``kafka+ssl``."""
+        assert self._server is not None, "the broker is not running"
+        return self._server.port_of(kind)
+
     @property
     def bootstrap_servers(self) -> str:
         """What clients call ``bootstrap.servers``."""
@@ -133,7 +144,7 @@ class Broker:
 
     @property
     def http_url(self) -> str:
-        """Where ``/metrics`` and ``/health`` are."""
+        """Where ``/metrics`` and ``/health`` are, and the schema registry."""
         assert self._server is not None, "the broker is not running"
         return f"http://127.0.0.1:{self._server.port_of('http')}"
 

@@ -10,6 +10,7 @@ from headrace.coordination.groups.classic import ClassicGroups
 from headrace.coordination.groups.classic_group import ClassicGroup
 from headrace.coordination.groups.commands import (
     CommitOffsets,
+    CommitTransactionalOffsets,
     FetchOffsets,
     Heartbeat,
     JoinGroup,
@@ -23,6 +24,7 @@ from headrace.coordination.groups.coordinator import GroupCoordinator
 from headrace.coordination.groups.expiry import Expiry
 from headrace.coordination.groups.offset_commands import OffsetCommands
 from headrace.coordination.groups.registry import GroupRegistry, GroupSettings
+from headrace.coordination.groups.transactional_records import TransactionEnded
 from headrace.coordination.shard import Shard
 from headrace.model.errors import HeadraceError, MemberIdRequired, StorageFailure
 from headrace.model.topic import TopicPartition
@@ -42,7 +44,8 @@ class MemoryPort:
     """A ShardPort over a list. ``is_lazy``: records are durable only when ``sync`` is called."""
 
     def __init__(self) -> None:
-        self.log: list[CoordinatorRecord] = []
+        self.log: list[Any] = []
+        """Records, and in groups the markers of transactions."""
         self.replies: dict[object, Any] = {}
         self.is_lazy = False
         self.is_broken = False
@@ -77,7 +80,7 @@ class GroupBench:
     def __init__(
         self,
         settings: GroupSettings | None = None,
-        log: Sequence[CoordinatorRecord] = (),
+        log: Sequence[Any] = (),
         *,
         now_ms: int = START_MS,
         id_from: int = 1,
@@ -193,6 +196,26 @@ class GroupBench:
         entry = OffsetToCommit(TopicPartition(topic, partition), offset, -1, "")
         command = CommitOffsets(GROUP, member_id, None, generation, [entry])
         return self.ask(command._replace(**changes))
+
+    def commit_pending(
+        self,
+        offset: int,
+        producer_id: int = 7,
+        *,
+        topic: str = "t",
+        partition: int = 0,
+        **changes: Any,
+    ) -> Any:
+        """Within the transaction of this producer; ``end`` ends it."""
+        entry = OffsetToCommit(TopicPartition(topic, partition), offset, -1, "")
+        command = CommitTransactionalOffsets(GROUP, "", None, -1, [entry], producer_id, 0)
+        return self.ask(command._replace(**changes))
+
+    def end(self, producer_id: int = 7, *, is_commit: bool = True) -> None:
+        """As if the marker had just been appended."""
+        marker = TransactionEnded(producer_id, is_commit)
+        self.port.log.append(marker)
+        self.machine.replay(marker)
 
     def committed(self, topic: str = "t", partition: int = 0, group_id: str = GROUP) -> int:
         partitions = [TopicPartition(topic, partition)]

@@ -26,6 +26,8 @@ class GroupDoor:
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         self.bench = MetadataBench({**SETTINGS, **(settings or {})})
+        self.transactions: Any = None
+        """What handlers find in the broker's place of it."""
         self.open()
 
     def open(self) -> None:
@@ -61,11 +63,17 @@ class GroupDoor:
         """The response as the client decodes it."""
         return self.send(handler, request, version).response
 
-    def send(self, handler: ModuleType, request: Any, version: int) -> Call:
-        """For requests that have to wait: ``response`` is None until it comes."""
+    def context(self, version: int) -> Any:
+        """What the handler gets beside its request."""
         context = self.bench.context(version)
         context.broker.groups = self.groups
+        context.broker.transactions = self.transactions
         context.client_id, context.host = "client", "127.0.0.1"
+        return context
+
+    def send(self, handler: ModuleType, request: Any, version: int) -> Call:
+        """For requests that have to wait: ``response`` is None until it comes."""
+        context = self.context(version)
         key = handler.API_KEY
         decoded = _through(request_encoder(key, version), request_decoder(key, version), request)
         call = Call(key, version)

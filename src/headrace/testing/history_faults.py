@@ -31,6 +31,9 @@ class Fault(Enum):
     COMMIT_NOBODY_MADE = "committed offset is higher than any that was sent"
     RESURRECTED = "value of a deleted key is back"
     METADATA_LOST = "acknowledged change of topics or settings is undone"
+    ABORTED_READ = "record of an aborted transaction was read as committed"
+    TORN = "transaction is committed in part"
+    HANGING = "transaction is open although its producer has ended"
 
 
 class Violation(NamedTuple):

@@ -9,13 +9,19 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from headrace.broker.access import maybe_access_control
 from headrace.broker.configurations import Configurations
+from headrace.broker.credentials import Credentials
 from headrace.broker.leftovers import clear_leftovers
 from headrace.broker.metadata_store import MetadataStore
 from headrace.broker.producer_ids import ProducerIds
+from headrace.broker.quotas import Quotas
 from headrace.broker.topic_changes import TopicChanges
 from headrace.broker.topics import Topics
 from headrace.coordination.metadata.topics import NewTopic
+from headrace.frontends.kafka.context import RequestContext
+from headrace.metrics.registry import Metrics
+from headrace.security.acl import ANONYMOUS
 from headrace.storage.log_manager import LogManager
 from headrace.storage.metadata_log import SIZE_BYTES_MAX
 from headrace.testing.faulty_disk import FaultyDisk
@@ -25,7 +31,14 @@ from headrace.testing.simulated_clock import SimulatedClock
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from headrace.security.acl import Principal
+
 DATA = "data"
+NO_API_KEY = -1
+
+
+class BenchContext(RequestContext):
+    """Has a dictionary: a test may give it whatever else its handler asks for."""
 
 
 class CountingChance:
@@ -79,6 +92,12 @@ class MetadataBench:
         self.logs.open(self.changes.log_specs())
         self.changes.attach()
         self.producer_ids = ProducerIds(self.store)
+        self.metrics = Metrics()
+        self.quotas = Quotas(self.store, self.configurations.broker, self.clock, self.metrics)
+        self.credentials = Credentials(self.store)
+        self.access = maybe_access_control(
+            self.store, self.clock, self.chance, self.configurations.broker
+        )
         self.settle()
 
     def restart(self, *, clean: bool = True, power_loss: bool = False) -> None:
@@ -102,7 +121,7 @@ class MetadataBench:
         settings = {key.replace("_", "."): value for key, value in overrides.items()}
         self.changes.create(NewTopic(name, partition_count, 1, settings))
 
-    def context(self, version: int) -> Any:
+    def context(self, version: int, principal: Principal = ANONYMOUS) -> Any:
         """What a Kafka handler gets beside its request."""
         broker = SimpleNamespace(
             store=self.store,
@@ -115,6 +134,13 @@ class MetadataBench:
             producer_ids=self.producer_ids,
             clock=self.clock,
             chance=self.chance,
+            credentials=self.credentials,
+            quotas=self.quotas,
+            access=self.access,
         )
         listener = SimpleNamespace(host="broker.example", port=9092)
-        return SimpleNamespace(broker=broker, version=version, listener=listener)
+        session: Any = SimpleNamespace(
+            advertised=listener, peer_host="127.0.0.1", principal=principal
+        )
+        any_broker: Any = broker
+        return BenchContext(session, any_broker, NO_API_KEY, version, None)

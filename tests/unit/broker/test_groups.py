@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.broker import groups as door_module
+from headrace.broker import shard_loading
 from headrace.broker.groups import group_settings, partition_of
 from headrace.config.broker import BrokerConfig
 from headrace.coordination.groups.commands import (
@@ -82,8 +82,8 @@ def test_long_log_is_read_while_others_are_served(monkeypatch: pytest.MonkeyPatc
     door = GroupDoor()
     for offset in range(30):
         commit(door, "g", offset)
-    monkeypatch.setattr(door_module, "RECORDS_BEFORE_SERVING_MAX", 10)
-    monkeypatch.setattr(door_module, "RECORDS_PER_SLICE", 10)
+    monkeypatch.setattr(shard_loading, "RECORDS_BEFORE_SERVING_MAX", 10)
+    monkeypatch.setattr(shard_loading, "RECORDS_PER_SLICE", 10)
     door.restart()
     assert isinstance(committed(door, "g"), CoordinatorLoading)
     replies: list[object] = []
@@ -100,7 +100,7 @@ def test_topic_deleted_while_loading_takes_its_offsets_along(
     door.bench.create("t")
     commit(door, "g", 1)
     commit(door, "g", 2, "stays")
-    monkeypatch.setattr(door_module, "RECORDS_BEFORE_SERVING_MAX", 0)
+    monkeypatch.setattr(shard_loading, "RECORDS_BEFORE_SERVING_MAX", 0)
     door.restart()
     door.bench.changes.delete("t")
     door.pass_seconds(1)

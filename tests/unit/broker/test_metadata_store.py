@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.broker.metadata_store import FEATURES, MetadataStore
+from headrace.broker.metadata_store import MetadataStore
+from headrace.coordination.metadata.features import INITIAL_LEVELS
 from headrace.coordination.metadata.record_codec import encode
 from headrace.coordination.metadata.records import (
     FeatureLevelRecord,
@@ -46,7 +47,7 @@ def disk_of_node(node_id: int) -> FaultyDisk:
 
 def test_new_directory_begins_with_the_features() -> None:
     store = open_store(FaultyDisk())
-    assert store.state.features == FEATURES
+    assert store.state.features == INITIAL_LEVELS
     assert store.notices == []
 
 
@@ -98,17 +99,17 @@ def test_leadership_of_partitions_without_a_leader_is_taken() -> None:
 
 def test_records_that_are_not_served_survive_a_snapshot() -> None:
     bench = MetadataBench(log_size_bytes_max=200)
-    acl = ForeignRecord(RecordType.ACCESS_CONTROL_ENTRY, b"\x01\x12\x00whatever")
-    bench.store.commit([acl])
+    token = ForeignRecord(RecordType.DELEGATION_TOKEN, b"\x01\x0a\x00whatever")
+    bench.store.commit([token])
     for number in range(20):
         bench.create(f"t{number}")
         bench.settle()
     names = bench.disk.list("data/__cluster_metadata-0")
     assert [name for name in names if name.endswith(".checkpoint")]
     bench.restart(clean=False)
-    assert bench.store.state.foreign == [acl]
+    assert bench.store.state.foreign == [token]
     assert len(bench.topics) == 20
-    assert any("access control" in notice for notice in bench.store.notices)
+    assert any("delegation tokens" in notice for notice in bench.store.notices)
 
 
 def test_unfinished_transaction_of_kafka_is_dropped_and_said() -> None:

@@ -26,6 +26,7 @@ DECLARATIONS = {
     "config/broker_groups.py",
     "config/broker_log.py",
     "config/broker_network.py",
+    "config/broker_security.py",
     "config/topic.py",
 }
 BOUNDS = {name for pair in ORDERED_PAIRS for name in pair}

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.config.listener_options import ListenerSettings
 from headrace.config.listeners import LISTENERS_MAX, Listener, parse_listener, parse_listeners
 from headrace.model.errors import InvalidConfig
 
@@ -19,6 +20,8 @@ from headrace.model.errors import InvalidConfig
         ("kafka://[::1]:0", Listener("kafka", "::1", 0)),
         ("kafka://h:1?advertise=b.org:2", Listener("kafka", "h", 1, "b.org", 2)),
         ("kafka://0.0.0.0:1?advertise=b.org", Listener("kafka", "0.0.0.0", 1, "b.org")),
+        ("kafka+sasl_ssl://h", Listener("kafka+sasl_ssl", "h", 9095)),
+        ("kafka+ssl://h:1?name=x-1", Listener("kafka+ssl", "h", 1, given_name="x-1")),
     ],
 )
 def test_url_is_understood(url: str, listener: Listener) -> None:
@@ -28,7 +31,10 @@ def test_url_is_understood(url: str, listener: Listener) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("127.0.0.1:9092", "scheme of a listener is one of kafka://, http://"),
+        ("127.0.0.1:9092", r"scheme of a listener is one of kafka://, kafka\+ssl://"),
+        ("kafka+sals_ssl://h:1", r"did you mean kafka\+sasl_ssl://"),
+        ("kafka://h:1?name=A.B", "the name of a listener"),
+        ("kafka://h:1?advertise=a:1&advertise=b:1", "parameters of a listener"),
         ("kafkas://127.0.0.1:9092", "did you mean kafka://"),
         ("kafka://", "expected kafka://HOST:PORT"),
         ("kafka://h:99999", "Port out of range"),
@@ -92,3 +98,68 @@ def test_any_text_is_a_listener_or_a_named_refusal(text: str) -> None:
     except InvalidConfig:
         return
     assert 0 <= listener.port <= 65_535
+
+
+CERTIFICATE = {"ssl.keystore.location": "server.pem"}
+CLIENT_CERTIFICATES = {
+    **CERTIFICATE,
+    "ssl.truststore.location": "ca.pem",
+    "ssl.client.auth": "required",
+}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "uses_tls", "uses_sasl", "name"),
+    [
+        ("kafka", False, False, "plaintext"),
+        ("kafka+ssl", True, False, "ssl"),
+        ("kafka+sasl", False, True, "sasl_plaintext"),
+        ("kafka+sasl_ssl", True, True, "sasl_ssl"),
+        ("http", False, False, "http"),
+    ],
+)
+def test_scheme_says_how_it_is_secured(
+    scheme: str, uses_tls: bool, uses_sasl: bool, name: str
+) -> None:
+    listener = parse_listener(f"{scheme}://127.0.0.1")
+    assert (listener.uses_tls, listener.uses_sasl, listener.name) == (uses_tls, uses_sasl, name)
+    assert listener.door in ("kafka", "http")
+
+
+@pytest.mark.parametrize(
+    ("url", "settings", "is_allowed"),
+    [
+        ("kafka+sasl://10.0.0.1", {}, True),
+        ("kafka+sasl_ssl://10.0.0.1", CERTIFICATE, True),
+        ("kafka+ssl://10.0.0.1", CERTIFICATE, False),
+        ("kafka+ssl://10.0.0.1", {**CERTIFICATE, "ssl.client.auth": "requested"}, False),
+        ("kafka+ssl://10.0.0.1", CLIENT_CERTIFICATES, True),
+        ("http://10.0.0.1", {}, False),
+    ],
+)
+def test_reachable_address_is_allowed_where_everybody_proves_who_he_is(
+    url: str, settings: dict[str, str], is_allowed: bool
+) -> None:
+    given_settings = ListenerSettings(settings)
+    if is_allowed:
+        (listener,) = parse_listeners([url], allow_remote=False, settings=given_settings)
+        assert listener.has_authentication
+    else:
+        with pytest.raises(InvalidConfig, match=r"no authentication.*--allow-remote"):
+            parse_listeners([url], allow_remote=False, settings=given_settings)
+
+
+@pytest.mark.parametrize(
+    ("url", "settings", "message"),
+    [
+        ("kafka+ssl://127.0.0.1", {}, "ssl.keystore.location"),
+        ("kafka+sasl://127.0.0.1", {"sasl.enabled.mechanisms": ""}, "sasl.enabled.mechanisms"),
+        ("kafka+sasl://127.0.0.1", {"sasl.enabled.mechanisms": "OAUTHBEARER"}, "jwks.endpoint"),
+        ("kafka+sasl://127.0.0.1", {"headrace.sasl.users": "alice"}, "NAME:PASSWORD"),
+    ],
+)
+def test_security_that_is_not_set_up_is_refused(
+    url: str, settings: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InvalidConfig, match=message):
+        parse_listeners([url], allow_remote=False, settings=ListenerSettings(settings))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from headrace.coordination.shard import (
     TICKS_MAX,
     CoordinatorRecord,
@@ -12,7 +14,12 @@ from headrace.coordination.shard import (
     Token,
     answer,
 )
-from headrace.model.errors import CoordinatorNotAvailable, GroupNotFound, StorageFailure
+from headrace.model.errors import (
+    CoordinatorNotAvailable,
+    GroupNotFound,
+    InvalidProducerEpoch,
+    StorageFailure,
+)
 from headrace.testing.group_bench import MemoryPort
 
 NOW_MS = 5
@@ -115,3 +122,48 @@ def test_tick_works_off_what_is_due_within_its_limit() -> None:
     shard.tick(NOW_MS)
     assert len(port.log) == TICKS_MAX + 1
     assert shard.next_deadline_ms() is None
+
+
+def test_reply_waits_for_what_others_have_written() -> None:
+    shard, _, port = built()
+    shard.learned(5)
+    shard.submit("read", 1, NOW_MS)
+    assert port.replies == {}
+    port.sync()
+    assert port.replies == {1: []}
+    shard.submit("read", 2, NOW_MS)
+    assert port.replies[2] == []
+
+
+def test_replaced_producer_is_told_what_the_log_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    shard, ledger, port = built()
+    refusal = InvalidProducerEpoch("there is a newer one")
+
+    def refuse(records: object, now_ms: int) -> int:
+        raise refusal
+
+    monkeypatch.setattr(port, "append", refuse)
+    shard.submit(b"a", 1, NOW_MS)
+    assert port.replies[1] is refusal
+    assert ledger.replayed == []
+
+
+def test_decision_that_is_needed_now_does_not_wait_for_the_medium() -> None:
+    shard, ledger, port = built()
+    port.is_lazy = True
+    assert shard.decide_now(b"a", NOW_MS) == "written"
+    assert ledger.replayed == [b"a"]
+    shard.submit("read", 1, NOW_MS)
+    assert port.replies == {}, "others wait for it"
+    port.sync()
+    assert port.replies == {1: [b"a"]}
+
+
+def test_decision_that_is_needed_now_raises_what_refuses_it() -> None:
+    shard, ledger, port = built()
+    with pytest.raises(GroupNotFound):
+        shard.decide_now("refuse", NOW_MS)
+    port.is_broken = True
+    with pytest.raises(CoordinatorNotAvailable):
+        shard.decide_now(b"a", NOW_MS)
+    assert ledger.replayed == []

@@ -24,6 +24,7 @@ def metrics() -> Metrics:
     metrics.lags = lambda: [LagSample("g", "a", 0, 4, 3)]
     metrics.groups = lambda: [GroupSample("g", "classic", 2)]
     metrics.parked_fetches = lambda: 12
+    metrics.count_throttled("producer_byte_rate", 1_500)
     return metrics
 
 
@@ -48,6 +49,9 @@ def test_numbers_appear_under_their_names_and_labels(metrics: Metrics) -> None:
     lag = (("group", "g"), ("partition", "0"), ("topic", "a"))
     assert found["headrace_group_lag_records", lag] == 3
     assert found["headrace_group_members", (("group", "g"), ("kind", "classic"))] == 2
+    quota = (("quota", "producer_byte_rate"),)
+    assert found["headrace_throttled_requests_total", quota] == 1
+    assert found["headrace_throttle_seconds_total", quota] == 1.5
     assert found["headrace_build_info", (("version", "1.2.3"),)] == 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from sqlalchemy import Column, MetaData, Table, Text, insert, select
 
 from headrace.model.errors import InvalidConfig
@@ -52,3 +52,16 @@ def test_message_whose_handler_failed_comes_again_and_has_one_effect(engine, con
 def test_group_is_required(engine):
     with pytest.raises(InvalidConfig, match=r"needs a 'group.id'"):
         ConsumerLoop({}, ["t"], engine, lambda *_: None)
+
+
+class BeyondHelp:
+    """A message that is no message: the client tells that it cannot go on."""
+
+    def error(self):
+        return KafkaError(KafkaError._FATAL, "fenced")
+
+
+def test_client_that_cannot_go_on_ends_the_loop(engine):
+    loop = ConsumerLoop({"group.id": "g"}, ["t"], engine, lambda *_: None)
+    with pytest.raises(KafkaException, match="fenced"):
+        loop._handle(None, BeyondHelp())

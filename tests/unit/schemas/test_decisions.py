@@ -183,6 +183,30 @@ def test_import_takes_ids_and_versions_once(bench: Bench) -> None:
     assert bench.register("b", LONG) == (10, 1)
 
 
+def test_ids_that_went_for_good_are_not_given_again(bench: Bench) -> None:
+    """Not even by a registry that finds nothing but what compaction left."""
+    bench.register("a", INT)
+    bench.register("b", TEXT)
+    bench.delete_subject("b")
+    records, _ = decisions.decide_subject_deletion(bench.state, "b", permanent=True)
+    compacted = Bench()
+    compacted.register("a", INT)
+    compacted.apply(records)
+    assert compacted.register("b", LONG) == (3, 1)
+
+
+def test_versions_to_compare_with_have_a_limit(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.register("a", INT)
+    bench.register("a", LONG)
+    monkeypatch.setattr(decisions, "COMPARED_LENGTH_MAX", len(LONG.text))
+    bench.register("a", Schema('"float"'))
+    bench.apply(decisions.decide_level("a", Compatibility.BACKWARD_TRANSITIVE))
+    with pytest.raises(LimitReached):
+        bench.register("a", Schema('"double"'))
+
+
 def test_limits(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decisions, "SUBJECTS_MAX", 1)
     monkeypatch.setattr(decisions, "VERSIONS_PER_SUBJECT_MAX", 1)

@@ -9,6 +9,7 @@ from headrace.schemas.model import Compatibility, Kind, Mode, Reference, Registe
 from headrace.schemas.records import (
     CompatibilityRecord,
     DeleteSubjectRecord,
+    HighestIdRecord,
     ModeRecord,
     RegistryRecord,
     SchemaRecord,
@@ -58,6 +59,11 @@ RICH = Registered("s", 2, 8, Schema("{}", Kind.JSON, (Reference("n", "o", 3),)),
             DeleteSubjectRecord("s", 4),
             b'{"keytype":"DELETE_SUBJECT","subject":"s","magic":0}',
             b'{"subject":"s","version":4}',
+        ),
+        (
+            HighestIdRecord(9),
+            b'{"keytype":"NOOP","magic":0}',
+            b'{"highestId":9}',
         ),
     ],
 )

@@ -136,15 +136,26 @@ def test_old_protocol_is_refused(files):
     assert build_context(files.tls()).minimum_version is ssl.TLSVersion.TLSv1_2
 
 
-def test_reloaded_certificate_serves_new_handshakes_on_the_same_context(files):
+def test_reloaded_certificate_serves_new_handshakes_only(files):
     tls = ListenerTls(files.tls())
-    context = tls.context
-    before = shake_hands(context, files.client_context())["serial"]
+    old = tls.context
+    before = shake_hands(old, files.client_context())["serial"]
     files.issue_server()
-    assert shake_hands(context, files.client_context())["serial"] == before
+    assert shake_hands(tls.context, files.client_context())["serial"] == before
     tls.reload()
-    assert tls.context is context
-    assert shake_hands(context, files.client_context())["serial"] != before
+    assert shake_hands(tls.context, files.client_context())["serial"] != before
+    assert shake_hands(old, files.client_context())["serial"] == before
+
+
+def test_reload_forgets_an_authority_that_is_no_longer_trusted(files, tmp_path):
+    tls = ListenerTls(files.tls(client_auth=ClientAuth.REQUIRED))
+    client = files.client_context(with_certificate=True)
+    assert shake_hands(tls.context, client)["client"]
+    other = Authority("other", datetime.now(UTC), 1)
+    files.write("ca.pem", other.key_pair.certificate)
+    tls.reload()
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        shake_hands(tls.context, client)
 
 
 def test_reload_of_broken_files_changes_nothing(files):

@@ -11,6 +11,7 @@ from headrace.model.errors import (
     StorageFailure,
 )
 from headrace.records.build import build_batch
+from headrace.storage.log_port import Origin
 from headrace.storage.producer_state import SEQUENCE_MASK, Producer, ProducerStates
 
 
@@ -226,3 +227,31 @@ def test_producers_that_could_be_read_only_in_part_are_read_again():
         states.get(7)
     assert states.get(7) is not None
     assert attempts == [0, 1]
+
+
+def coordinator_writes(bench, log, epoch, **fields):
+    """For a producer: offsets in its transaction, without sequences, or the marker."""
+    batch = build_batch(
+        [(b"k", b"v")],
+        timestamp_ms=1,
+        producer_id=1,
+        producer_epoch=epoch,
+        transactional=True,
+        **fields,
+    )
+    return bench.manager.append([(log, batch)], origin=Origin.COORDINATOR)[0]
+
+
+@pytest.mark.parametrize("storage", ["disk", "memory"])
+@pytest.mark.parametrize("durability", ["page-cache", "fsync"])
+def test_coordinator_writes_for_no_older_epoch(bench, storage, durability):
+    log = bench.create(storage=storage, durability=durability)
+    coordinator_writes(bench, log, 1)
+    coordinator_writes(bench, log, 1)
+    with pytest.raises(InvalidProducerEpoch):
+        coordinator_writes(bench, log, 0)
+    bench.append_marker(log, 1, abort=False, epoch=2)
+    with pytest.raises(InvalidProducerEpoch):
+        coordinator_writes(bench, log, 1)
+    assert log.log_end_offset == 3
+    coordinator_writes(bench, log, 2)

@@ -127,7 +127,7 @@ def test_compacted_topics_lose_only_what_is_before_the_log_start(bench: StorageB
 def test_nothing_above_the_high_watermark_goes(bench: StorageBench) -> None:
     log = fill(bench, retention_ms=1)
     bench.clock.advance_ms(DAY_MS)
-    log.high_watermark = 2
+    log.high_watermark = log.last_stable_offset = 2
     delete_old_segments(log, bench.clock.now_ms())
     assert log.log_start_offset == 2
 
@@ -216,3 +216,19 @@ def test_files_whose_removal_was_not_due_are_gone_after_a_clean_restart():
     assert bench.restart().is_clean
     assert not any(name.endswith(".deleted") for name in bench.disk.list("data/t-0"))
     assert bench.log().log_start_offset == bench.log().log_end_offset == 10
+
+
+def test_nothing_of_an_open_transaction_goes() -> None:
+    bench = LogBench()
+    log = bench.create(internal_segment_bytes="80", retention_ms="1")
+    bench.append(log, [b"before"])
+    fields = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
+    bench.append(log, [b"open"], **fields)
+    bench.append(log, [b"after"])
+    bench.clock.advance_ms(DAY_MS)
+    delete_old_segments(log, bench.clock.now_ms())
+    assert (log.log_start_offset, log.last_stable_offset) == (1, 1)
+    bench.append_marker(log, 7, abort=True)
+    bench.clock.advance_ms(DAY_MS)
+    delete_old_segments(log, bench.clock.now_ms())
+    assert log.log_start_offset == log.log_end_offset == 4

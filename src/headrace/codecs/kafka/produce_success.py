@@ -19,6 +19,7 @@ TOPICS_REMEMBERED_MAX = 10_000
 # One partition (2 is a compact array of one); no error; no record errors (1), no message (0); no
 # tags of the partition and of the topic; no throttling; no tags of the answer.
 _pack_rest = Struct(">BihqqqBBBBiB").pack
+_TAIL = Struct(">iB")
 
 
 def encode_produce_success(
@@ -35,6 +36,11 @@ def encode_produce_success(
     return head + _pack_rest(
         2, index, 0, base_offset, log_append_time_ms, log_start_offset, 1, 0, 0, 0, 0, 0
     )
+
+
+def with_throttle_time(answer: bytes, throttle_time_ms: int) -> bytes:
+    """The same answer for a client that has to wait: the time stands before the last tags."""
+    return answer[:-_TAIL.size] + _TAIL.pack(throttle_time_ms, 0)
 
 
 @lru_cache(TOPICS_REMEMBERED_MAX)

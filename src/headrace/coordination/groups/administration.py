@@ -45,13 +45,13 @@ class Administration:
 
     def _delete(self, command: DeleteGroup, token: Token, now_ms: int) -> Decision:
         """Offsets first: a log that ends in between holds a group with fewer offsets, not offsets
-        without their group."""
+        without their group. Those of open transactions go too."""
         group_id = command.group_id
         group = self._registry.groups.get(group_id)
         if group is None:
             raise GroupNotFound(f"there is no group {group_id!r}")
         if not group.is_empty():
             raise NonEmptyGroup(f"group {group_id!r} has members")
-        offsets = self._registry.offsets.of_group(group_id)
-        records = [offset_tombstone(group_id, partition) for partition in offsets]
+        partitions = self._registry.offsets.partitions_of(group_id)
+        records = [offset_tombstone(group_id, partition) for partition in partitions]
         return Decision(records + group.tombstones(), [(token, None)])

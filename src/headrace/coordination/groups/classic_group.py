@@ -313,6 +313,16 @@ class ClassicGroup:
         if self.state is ClassicState.COMPLETING:
             raise RebalanceInProgress(f"group {self.group_id!r} awaits its assignment")
 
+    def validate_transactional_commit(
+        self, member_id: str, instance_id: str | None, epoch: int
+    ) -> None:
+        """A rebalance does not stand against it: the assignment of this generation is over, what
+        was read under it is not."""
+        is_nameless = not member_id and instance_id is None
+        if epoch < 0 and (is_nameless or self.state is ClassicState.EMPTY):
+            return
+        self.raise_if_not_of_generation(member_id, instance_id, epoch)
+
     def validate_offset_fetch(self, member_id: str | None, epoch: int) -> None:
         """Anybody may look at the offsets of a classic group."""
 

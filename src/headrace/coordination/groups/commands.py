@@ -135,6 +135,19 @@ class CommitOffsets(NamedTuple):
     """False: the caller's protocol version cannot carry a member epoch (KIP-848)."""
 
 
+class CommitTransactionalOffsets(NamedTuple):
+    """Offsets that count when the producer's transaction commits. Answered as CommitOffsets."""
+
+    group_id: str
+    member_id: str
+    instance_id: str | None
+    generation: int
+    """As in CommitOffsets. A producer may name neither member nor generation (KIP-447)."""
+    offsets: list[OffsetToCommit]
+    producer_id: int
+    producer_epoch: int
+
+
 class FetchOffsets(NamedTuple):
     """Answered with ``list[FetchedOffset]``: the partitions asked for, or all with an offset."""
 

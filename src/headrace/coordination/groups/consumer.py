@@ -125,7 +125,12 @@ class ConsumerGroups:
             raise_if_invalid_pattern(updated.pattern)
         if updated != member or updated.member_id not in draft.members:
             draft.put_subscription(updated)
-        self._update_epoch(draft, now_ms, subscription_changed=subscription_changed)
+        self._update_epoch(
+            draft,
+            now_ms,
+            subscription_changed=subscription_changed,
+            is_visible=command.is_visible,
+        )
         if draft.epoch > draft.assignment_epoch:
             draft.assign(draft.preferred_assignor(self._settings.consumer_assignors), now_ms)
         reconciled = reconcile(
@@ -196,7 +201,12 @@ class ConsumerGroups:
         return draft.rename(static, member_id)
 
     def _update_epoch(
-        self, draft: ConsumerGroupDraft, now_ms: int, *, subscription_changed: bool
+        self,
+        draft: ConsumerGroupDraft,
+        now_ms: int,
+        *,
+        subscription_changed: bool,
+        is_visible: Callable[[str], bool] | None,
     ) -> None:
         """Bump the group epoch if members or topics ask for a new assignment."""
         group, version = draft.group, self._catalogue.version
@@ -207,7 +217,7 @@ class ConsumerGroups:
         refresh = not is_current and not 0 <= elapsed_ms < PATTERN_REFRESH_INTERVAL_MS_MIN
         if refresh:
             group.patterns_checked_ms = now_ms
-        patterns_changed = draft.resolve_patterns(now_ms, refresh=refresh)
+        patterns_changed = draft.resolve_patterns(now_ms, refresh=refresh, is_visible=is_visible)
         metadata_hash = draft.current_metadata_hash()
         must_bump = draft.epoch == 0 or subscription_changed or patterns_changed
         if must_bump or metadata_hash != draft.metadata_hash:

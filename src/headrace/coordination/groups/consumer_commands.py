@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.coordination.groups.consumer_member import NO_REBALANCE_TIMEOUT
 from headrace.model.topic import TopicId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PartitionsByTopic = dict[TopicId, frozenset[int]]
 
@@ -28,6 +31,8 @@ class ConsumerHeartbeat(NamedTuple):
     client_host: str = ""
     may_lack_member_id: bool = False
     """The caller's protocol version is one in which the coordinator makes ids (before KIP-1082)."""
+    is_visible: Callable[[str], bool] | None = None
+    """Which topics the caller may see: a pattern matches no others. None: all of them."""
 
 
 class ConsumerHeartbeatReply(NamedTuple):

@@ -15,7 +15,7 @@ from headrace.coordination.groups.consumer_group import ConsumerGroup, subscribe
 from headrace.coordination.groups.patterns import matching_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from headrace.coordination.groups.assignors import Assignment
     from headrace.coordination.groups.consumer_member import Member
@@ -73,7 +73,9 @@ class ConsumerGroupDraft:
 
     # --- patterns -------------------------------------------------------------------------------
 
-    def resolve_patterns(self, now_ms: int, *, refresh: bool) -> bool:
+    def resolve_patterns(
+        self, now_ms: int, *, refresh: bool, is_visible: Callable[[str], bool] | None = None
+    ) -> bool:
         """Resolve new patterns (or all), forget unused ones; whether the topics changed."""
         used = {member.pattern for member in self.members.values() if member.pattern}
         if not used and not self.patterns:
@@ -87,6 +89,8 @@ class ConsumerGroupDraft:
             if known is not None and not refresh:
                 continue
             names = matching_topics(pattern, self._catalogue.names())
+            if is_visible is not None:
+                names = frozenset(filter(is_visible, names))
             if known is not None and names == known.topic_names:
                 continue
             patterns[pattern] = stored.ResolvedPattern(names, self._catalogue.version, now_ms)

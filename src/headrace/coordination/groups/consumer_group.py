@@ -111,6 +111,14 @@ class ConsumerGroup:
             raise UnsupportedVersion("members of a consumer group commit with their member epoch")
         self._raise_if_stale(member, epoch)
 
+    def validate_transactional_commit(
+        self, member_id: str, instance_id: str | None, epoch: int
+    ) -> None:
+        is_nameless = not member_id and instance_id is None
+        if epoch < 0 and (is_nameless or not self.members):
+            return
+        self._raise_if_stale(self.member(member_id), epoch)
+
     def validate_offset_delete(self) -> None:
         """Only subscriptions stand against it."""
 

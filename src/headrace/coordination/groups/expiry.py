@@ -1,7 +1,7 @@
 """Offsets that nobody uses any more expire, and empty groups without offsets go (KIP-211).
 
 Every so often all groups are looked through, a bounded number of records per decision, so that
-a great many expired offsets hold up nobody.
+a great many expired offsets hold up nobody. What an open transaction may still commit stays.
 """
 
 from __future__ import annotations
@@ -63,12 +63,15 @@ class Expiry:
 
     def _expired(self, group: Group, now_ms: int) -> list[CoordinatorRecord]:
         offsets = self._registry.offsets.of_group(group.group_id)
+        pending = self._registry.offsets.pending
         records = [
             offset_tombstone(group.group_id, partition)
             for partition, committed in offsets.items()
             if self._is_expired(group, partition, committed, now_ms)
+            and not pending.has(group.group_id, partition)
         ]
-        if len(records) == len(offsets) and group.is_empty():
+        is_open = pending.has_group(group.group_id)
+        if len(records) == len(offsets) and group.is_empty() and not is_open:
             records += group.tombstones()
         return records
 

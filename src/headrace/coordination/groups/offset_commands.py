@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.coordination.groups.classic_group import ClassicGroup
 from headrace.coordination.groups.commands import (
     CommitOffsets,
     DeleteOffsets,
@@ -19,6 +18,7 @@ from headrace.coordination.groups.records import (
     OFFSET_KEY,
     CommittedOffset,
 )
+from headrace.coordination.groups.simple_groups import ensure_group
 from headrace.coordination.shard import Decision, answer
 from headrace.model.errors import (
     GroupNotFound,
@@ -65,17 +65,12 @@ class OffsetCommands:
         """Which kind of group the offsets belong to is known only when the whole log is read."""
         self._is_loading = False
         for group_id in self._offsets.group_ids():
-            self._ensure_group(group_id)
+            ensure_group(self._registry, group_id)
 
     def _replay_offset(self, key: bytes, value: bytes | None) -> None:
         group_id = self._offsets.replay(key, value)
         if group_id is not None and not self._is_loading:
-            self._ensure_group(group_id)
-
-    def _ensure_group(self, group_id: str) -> None:
-        """Offsets without membership make a simple group: empty, and of no protocol type."""
-        if group_id not in self._groups:
-            self._groups[group_id] = ClassicGroup(group_id, self._registry.deadlines)
+            ensure_group(self._registry, group_id)
 
     # --- commit ---------------------------------------------------------------------------------
 
@@ -90,14 +85,12 @@ class OffsetCommands:
         records = []
         outcomes: list[HeadraceError | None] = []
         for partition, offset, leader_epoch, metadata, topic_id in command.offsets:
-            if _is_longer(metadata, metadata_bytes_max):
-                outcomes.append(
-                    OffsetMetadataTooLarge(f"metadata is longer than {metadata_bytes_max} bytes")
-                )
+            refusal = maybe_metadata_refusal(metadata, metadata_bytes_max)
+            outcomes.append(refusal)
+            if refusal is not None:
                 continue
             committed = CommittedOffset(offset, leader_epoch, metadata, now_ms, expire_ms, topic_id)
             records.append(offset_record(group_id, partition, committed))
-            outcomes.append(None)
         return Decision(records, [(token, outcomes)])
 
     def _raise_if_not_allowed(self, command: CommitOffsets, now_ms: int) -> None:
@@ -125,7 +118,8 @@ class OffsetCommands:
             raise GroupNotFound(f"there is no group {command.group_id!r}")
         offsets = self._offsets.of_group(command.group_id)
         if command.partitions is None:
-            return answer(token, [_fetched(each, offsets[each]) for each in sorted(offsets)])
+            all_fetched = [_fetched(each, offsets[each]) for each in sorted(offsets)]
+            return answer(token, self._marked_unstable(command, all_fetched))
         topic_ids = command.topic_ids
         fetched = []
         for partition in command.partitions:
@@ -133,10 +127,24 @@ class OffsetCommands:
             if committed is None or _is_of_other_topic(
                 committed.topic_id, topic_ids.get(partition.topic, NO_TOPIC_ID)
             ):
-                fetched.append(FetchedOffset(partition, NO_OFFSET, UNKNOWN_LEADER_EPOCH, ""))
+                fetched.append(_nothing(partition))
             else:
                 fetched.append(_fetched(partition, committed))
-        return answer(token, fetched)
+        return answer(token, self._marked_unstable(command, fetched))
+
+    def _marked_unstable(
+        self, command: FetchOffsets, fetched: list[FetchedOffset]
+    ) -> list[FetchedOffset]:
+        """Where a transaction is open, nobody can say yet how far the group has read (KIP-447)."""
+        pending = self._offsets.pending
+        if not command.require_stable or not pending.has_group(command.group_id):
+            return fetched
+        return [
+            _nothing(each.partition, is_unstable=True)
+            if pending.has(command.group_id, each.partition)
+            else each
+            for each in fetched
+        ]
 
     # --- delete ---------------------------------------------------------------------------------
 
@@ -145,7 +153,7 @@ class OffsetCommands:
         if group is None:
             raise GroupNotFound(f"there is no group {command.group_id!r}")
         group.validate_offset_delete()
-        offsets = self._offsets.of_group(command.group_id)
+        present = set(self._offsets.partitions_of(command.group_id))
         records = []
         outcomes: list[HeadraceError | None] = []
         for partition in command.partitions:
@@ -155,28 +163,34 @@ class OffsetCommands:
                 )
                 continue
             outcomes.append(None)
-            if partition in offsets:
+            if partition in present:
                 records.append(offset_tombstone(command.group_id, partition))
         return Decision(records, [(token, outcomes)])
 
     def _forget_topic(self, command: ForgetTopic, token: Token, now_ms: int) -> Decision:
         records = [
             offset_tombstone(group_id, partition)
-            for group_id in self._offsets.group_ids()
-            for partition in self._offsets.of_group(group_id)
+            for group_id in self._offsets.all_group_ids()
+            for partition in self._offsets.partitions_of(group_id)
             if partition.topic == command.topic
         ]
         return Decision(records, [(token, len(records))])
 
 
-def _is_longer(text: str, bytes_max: int) -> bool:
-    if len(text) * UTF8_BYTES_PER_CHARACTER_MAX <= bytes_max:
-        return False
-    return len(text.encode()) > bytes_max
+def maybe_metadata_refusal(metadata: str, bytes_max: int) -> OffsetMetadataTooLarge | None:
+    if len(metadata) * UTF8_BYTES_PER_CHARACTER_MAX <= bytes_max:
+        return None
+    if len(metadata.encode()) <= bytes_max:
+        return None
+    return OffsetMetadataTooLarge(f"metadata is longer than {bytes_max} bytes")
 
 
 def _fetched(partition: TopicPartition, committed: CommittedOffset) -> FetchedOffset:
     return FetchedOffset(partition, committed.offset, committed.leader_epoch, committed.metadata)
+
+
+def _nothing(partition: TopicPartition, *, is_unstable: bool = False) -> FetchedOffset:
+    return FetchedOffset(partition, NO_OFFSET, UNKNOWN_LEADER_EPOCH, "", is_unstable)
 
 
 def _is_of_other_topic(committed_id: TopicId, asked_id: TopicId) -> bool:

@@ -39,6 +39,11 @@ class Group(Protocol):
     ) -> None:
         """Raise if an offset must not be taken from this member at this generation or epoch."""
 
+    def validate_transactional_commit(
+        self, member_id: str, instance_id: str | None, epoch: int
+    ) -> None:
+        """As ``validate_offset_commit``, of a producer: it may name no member at all (KIP-447)."""
+
     def validate_offset_delete(self) -> None:
         """Raise if no offset at all may be deleted now; ``is_subscribed_to`` is asked next."""
 

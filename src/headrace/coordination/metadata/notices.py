@@ -16,15 +16,11 @@ if TYPE_CHECKING:
 NAMES_SHOWN_MAX = 5
 
 _REMOVALS = {
-    RecordType.REMOVE_ACCESS_CONTROL_ENTRY: RecordType.ACCESS_CONTROL_ENTRY,
-    RecordType.REMOVE_USER_SCRAM_CREDENTIAL: RecordType.USER_SCRAM_CREDENTIAL,
     RecordType.REMOVE_DELEGATION_TOKEN: RecordType.DELEGATION_TOKEN,
 }
 
 _NOT_SERVED = {
-    RecordType.ACCESS_CONTROL_ENTRY: "access control entries are not enforced",
-    RecordType.USER_SCRAM_CREDENTIAL: "SCRAM users cannot log in",
-    RecordType.CLIENT_QUOTA: "client quotas are not enforced",
+    RecordType.CLIENT_QUOTA: "quotas of an unknown kind of entity are not enforced",
     RecordType.DELEGATION_TOKEN: "delegation tokens are not accepted",
     RecordType.CONFIG: "settings of an unknown kind of resource are ignored",
 }

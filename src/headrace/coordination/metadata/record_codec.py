@@ -10,10 +10,27 @@ from __future__ import annotations
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headrace.coordination.metadata.access_codec import (
+    read_access_control_entry,
+    read_remove_access_control_entry,
+    read_remove_user_scram_credential,
+    read_user_scram_credential,
+    write_access_control_entry,
+    write_remove_access_control_entry,
+    write_remove_user_scram_credential,
+    write_user_scram_credential,
+)
+from headrace.coordination.metadata.quota_codec import (
+    is_known_entity,
+    read_client_quota,
+    write_client_quota,
+)
 from headrace.coordination.metadata.records import (
     FOREIGN_TYPES,
     NO_LEADER_CHANGE,
     TRANSACTION_TYPES,
+    AccessControlEntryRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     ForeignRecord,
@@ -22,11 +39,14 @@ from headrace.coordination.metadata.records import (
     PartitionRecord,
     ProducerIdsRecord,
     RecordType,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     ResourceType,
     TopicRecord,
     TransactionRecord,
     UnknownRecord,
+    UserScramCredentialRecord,
 )
 from headrace.model.errors import UnsupportedVersion
 from headrace.records.wire import Reader, Writer
@@ -64,6 +84,10 @@ def decode(frame: bytes) -> MetadataRecord:
             f"{codec.version_max} is the newest that is known"
         )
     if record_type is RecordType.CONFIG and not _is_known_resource(frame[reader.position]):
+        return ForeignRecord(record_type, bytes(frame))
+    if record_type is RecordType.CLIENT_QUOTA and not is_known_entity(
+        Reader(frame, reader.position)
+    ):
         return ForeignRecord(record_type, bytes(frame))
     record = codec.read(reader, version)
     reader.raise_if_remaining()
@@ -275,6 +299,19 @@ _CODECS: dict[RecordType, _Codec] = {
     RecordType.REMOVE_TOPIC: _Codec(0, 0, _read_remove_topic, _write_remove_topic),
     RecordType.FEATURE_LEVEL: _Codec(0, 0, _read_feature_level, _write_feature_level),
     RecordType.PRODUCER_IDS: _Codec(0, 0, _read_producer_ids, _write_producer_ids),
+    RecordType.ACCESS_CONTROL_ENTRY: _Codec(
+        0, 0, read_access_control_entry, write_access_control_entry
+    ),
+    RecordType.REMOVE_ACCESS_CONTROL_ENTRY: _Codec(
+        0, 0, read_remove_access_control_entry, write_remove_access_control_entry
+    ),
+    RecordType.USER_SCRAM_CREDENTIAL: _Codec(
+        0, 0, read_user_scram_credential, write_user_scram_credential
+    ),
+    RecordType.REMOVE_USER_SCRAM_CREDENTIAL: _Codec(
+        0, 0, read_remove_user_scram_credential, write_remove_user_scram_credential
+    ),
+    RecordType.CLIENT_QUOTA: _Codec(0, 0, read_client_quota, write_client_quota),
 }
 
 _TYPES: dict[type, RecordType] = {
@@ -285,4 +322,9 @@ _TYPES: dict[type, RecordType] = {
     RemoveTopicRecord: RecordType.REMOVE_TOPIC,
     FeatureLevelRecord: RecordType.FEATURE_LEVEL,
     ProducerIdsRecord: RecordType.PRODUCER_IDS,
+    AccessControlEntryRecord: RecordType.ACCESS_CONTROL_ENTRY,
+    RemoveAccessControlEntryRecord: RecordType.REMOVE_ACCESS_CONTROL_ENTRY,
+    UserScramCredentialRecord: RecordType.USER_SCRAM_CREDENTIAL,
+    RemoveUserScramCredentialRecord: RecordType.REMOVE_USER_SCRAM_CREDENTIAL,
+    ClientQuotaRecord: RecordType.CLIENT_QUOTA,
 }

@@ -6,11 +6,14 @@ that nothing is lost when the log is rewritten.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from headrace.model.topic import TopicId
+    from headrace.quotas.entities import QuotaEntity
+    from headrace.security.acl_entries import AclEntry
 
 NO_LEADER = -1
 NO_LEADER_CHANGE = -2
@@ -117,6 +120,48 @@ class ProducerIdsRecord(NamedTuple):
     next_producer_id: int
 
 
+class AccessControlEntryRecord(NamedTuple):
+    """An access rule begins to hold."""
+
+    entry: AclEntry
+
+
+class RemoveAccessControlEntryRecord(NamedTuple):
+    """An access rule ends."""
+
+    entry_id: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class UserScramCredentialRecord:
+    """What is kept of a user's password for one mechanism; replaces what was there before.
+
+    Its secrets are kept out of ``repr``.
+    """
+
+    user: str
+    mechanism: int
+    salt: bytes = field(repr=False)
+    stored_key: bytes = field(repr=False)
+    server_key: bytes = field(repr=False)
+    iterations: int
+
+
+class RemoveUserScramCredentialRecord(NamedTuple):
+    """A user loses the credential of one mechanism."""
+
+    user: str
+    mechanism: int
+
+
+class ClientQuotaRecord(NamedTuple):
+    """One quota of an entity; without a value it is taken away."""
+
+    entity: QuotaEntity
+    name: str
+    value: float | None
+
+
 class TransactionRecord(NamedTuple):
     """A group of records begins, or ends and counts, or never happened."""
 
@@ -150,6 +195,11 @@ MetadataRecord = (
     | RemoveTopicRecord
     | FeatureLevelRecord
     | ProducerIdsRecord
+    | AccessControlEntryRecord
+    | RemoveAccessControlEntryRecord
+    | UserScramCredentialRecord
+    | RemoveUserScramCredentialRecord
+    | ClientQuotaRecord
     | TransactionRecord
     | MembershipRecord
     | ForeignRecord
@@ -163,10 +213,5 @@ FOREIGN_TYPES = frozenset(
     {
         RecordType.DELEGATION_TOKEN,
         RecordType.REMOVE_DELEGATION_TOKEN,
-        RecordType.USER_SCRAM_CREDENTIAL,
-        RecordType.REMOVE_USER_SCRAM_CREDENTIAL,
-        RecordType.CLIENT_QUOTA,
-        RecordType.ACCESS_CONTROL_ENTRY,
-        RecordType.REMOVE_ACCESS_CONTROL_ENTRY,
     }
 )

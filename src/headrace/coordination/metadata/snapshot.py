@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.coordination.metadata.records import (
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     PartitionRecord,
@@ -31,6 +32,10 @@ def snapshot_records(state: MetadataState, node_id: int) -> Iterator[MetadataRec
             yield ConfigRecord(resource.type, resource.name, name, value)
     if state.next_producer_id:
         yield ProducerIdsRecord(node_id, state.next_producer_id)
+    yield from state.access.snapshot()
+    for entity, quotas in state.quotas:
+        for name, limit in quotas.items():
+            yield ClientQuotaRecord(entity, name, limit)
     yield from state.foreign
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from headrace.coordination.metadata.access_state import AccessState
 from headrace.coordination.metadata.records import (
     NO_LEADER_CHANGE,
+    AccessControlEntryRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     ForeignRecord,
@@ -18,14 +21,18 @@ from headrace.coordination.metadata.records import (
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     ResourceType,
     TopicRecord,
     TransactionRecord,
     UnknownRecord,
+    UserScramCredentialRecord,
 )
 from headrace.model.errors import DamagedLog
 from headrace.model.topic import collision_key
+from headrace.quotas.limits import QuotaLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -67,13 +74,15 @@ _NO_CONFIG: Mapping[str, str] = {}
 
 
 class MetadataState:
-    """Topics, configurations, features and the producer id counter."""
+    """Topics, configurations, access control, quotas, features and the producer id counter."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, TopicState] = {}
         self._by_id: dict[TopicId, TopicState] = {}
         self._names_by_collision_key: dict[str, set[str]] = {}
         self._configs: dict[ConfigResource, dict[str, str]] = {}
+        self.access = AccessState()
+        self.quotas = QuotaLimits()
         self.features: dict[str, int] = {}
         self.next_producer_id = 0
         self.partition_count = 0
@@ -121,6 +130,15 @@ class MetadataState:
                 self._replay_feature(record)
             case ProducerIdsRecord():
                 self.next_producer_id = max(self.next_producer_id, record.next_producer_id)
+            case ClientQuotaRecord():
+                self.quotas.set(record.entity, record.name, record.value)
+            case (
+                AccessControlEntryRecord()
+                | RemoveAccessControlEntryRecord()
+                | UserScramCredentialRecord()
+                | RemoveUserScramCredentialRecord()
+            ):
+                self.access.replay(record)
             case ForeignRecord():
                 self.foreign.append(record)
             case UnknownRecord():

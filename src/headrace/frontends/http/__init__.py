@@ -1,1 +1,1 @@
-"""The HTTP front door: metrics and health for now."""
+"""The HTTP front door: metrics, health and the schema registry."""

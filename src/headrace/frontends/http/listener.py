@@ -1,7 +1,8 @@
-"""One HTTP listening socket: ``/metrics`` for Prometheus and ``/health`` for supervisors.
+"""One HTTP listening socket: ``/metrics`` for Prometheus, ``/health`` for supervisors, and behind
+them the schema registry.
 
-It runs in the broker's own loop; a scrape is a few milliseconds. The libraries are loaded only
-when an HTTP listener is asked for.
+It runs in the broker's own loop; a scrape is a few milliseconds, and what takes longer runs in a
+thread. The libraries are loaded only when an HTTP listener is asked for.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from headrace.model.errors import AddressInUse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
 BACKLOG = 128
-CONNECTIONS_MAX = 256
+HEADER_BYTES_MAX = 32 * 1024
+"""Request line and headers together; a subject may take 6 kB of it."""
 KEEP_ALIVE_SECONDS = 15
 STOP_SECONDS_MAX = 2
 
@@ -24,12 +28,19 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class HttpListener:
-    """Serves a few read-only pages."""
+    """Serves a few pages of its own, and hands all other paths on to ``application``."""
 
-    def __init__(self, host: str, port: int, render_metrics: Callable[[], bytes]) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        render_metrics: Callable[[], bytes],
+        application: ASGIApp | None = None,
+    ) -> None:
         self.host = host
         self.port = port
         self._render_metrics = render_metrics
+        self._behind = application
         self._server: Any = None
         self._task: asyncio.Task[None] | None = None
 
@@ -37,14 +48,21 @@ class HttpListener:
         """Bind and serve."""
         import uvicorn
 
+        from headrace.frontends.http.guarded_connection import GuardedConnection
+
         bound = self._bind()
         self.port = bound.getsockname()[1]
         config = uvicorn.Config(
             self._application(),
+            http=GuardedConnection,
+            ws="none",
             log_config=None,
+            log_level="error",  # what clients do wrong is answered, not logged
             access_log=False,
             lifespan="off",
-            limit_concurrency=CONNECTIONS_MAX,
+            proxy_headers=False,
+            server_header=False,
+            h11_max_incomplete_event_size=HEADER_BYTES_MAX,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=STOP_SECONDS_MAX,
         )
@@ -69,7 +87,7 @@ class HttpListener:
             ) from error
         return bound
 
-    def _application(self) -> Any:
+    def _application(self) -> ASGIApp:
         from starlette.applications import Starlette
         from starlette.requests import Request  # noqa: TC002 (the framework reads annotations)
         from starlette.responses import PlainTextResponse, Response
@@ -81,7 +99,14 @@ class HttpListener:
         async def health(request: Request) -> Response:
             return PlainTextResponse("ok\n")
 
-        return Starlette(routes=[Route("/metrics", metrics), Route("/health", health)])
+        own = {"/metrics": metrics, "/health": health}
+        pages = Starlette(routes=[Route(path, page) for path, page in own.items()])
+        behind = self._behind or pages
+
+        async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
+            await (pages if scope["path"] in own else behind)(scope, receive, send)
+
+        return dispatch
 
     async def stop(self) -> None:
         """Finish what is being answered, then close."""

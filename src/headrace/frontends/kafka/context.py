@@ -10,12 +10,22 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
     from headrace.frontends.kafka.listener import AdvertisedAddress
     from headrace.frontends.kafka.session import Session
+    from headrace.security.acl import Operation, Principal, ResourceType
 
 
 class RequestContext:
     """Who asks, by which version. Shared by the equal requests of a connection: read only."""
 
-    __slots__ = ("api_key", "broker", "client_id", "host", "listener", "session", "version")
+    __slots__ = (
+        "api_key",
+        "broker",
+        "client_id",
+        "host",
+        "listener",
+        "principal",
+        "session",
+        "version",
+    )
 
     def __init__(
         self, session: Session, broker: Broker, api_key: int, version: int, client_id: str | None
@@ -27,6 +37,21 @@ class RequestContext:
         self.client_id = client_id
         self.host: str = session.peer_host
         self.listener: AdvertisedAddress = session.advertised
+        self.principal: Principal = session.principal
+
+    def allows(self, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+        """Whether the one who asks may do this to that resource."""
+        access = self.broker.access
+        return access is None or access.authorize(
+            self.principal, self.host, operation, resource_type, name
+        )
+
+    def allows_some(self, operation: Operation, resource_type: ResourceType) -> bool:
+        """Whether there can be a resource of this type to which the one who asks may do this."""
+        access = self.broker.access
+        return access is None or access.authorize_by_resource_type(
+            self.principal, self.host, operation, resource_type
+        )
 
 
 class Pending:

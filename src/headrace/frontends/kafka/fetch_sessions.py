@@ -113,6 +113,10 @@ class FetchSessions:
         session.update(request, by_id)
         return session
 
+    def forget(self, session: FetchSession) -> None:
+        """The client was not told of it, or does not need it any more."""
+        self._sessions.pop(session.id, None)
+
     def _existing(self, request: FetchRequest, by_id: bool) -> FetchSession:
         session = self._sessions.get(request.session_id)
         if session is None:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.frontends.kafka.context import Pending
-from headrace.model.errors import UnsupportedVersion
+from headrace.model.errors import HeadraceError, UnsupportedVersion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +33,10 @@ def ask_each(
     commands: Sequence[tuple[str, Any]],
     render: Callable[[Sequence[Any]], Any],
 ) -> Pending:
-    """Several groups at once; ``render`` gets their replies in the order of the commands."""
+    """Several groups at once; ``render`` gets their replies in the order of the commands.
+
+    A command that is an error is its own reply: that group is not asked.
+    """
     pending = Pending()
     replies: list[Any] = [None] * len(commands)
     missing = len(commands)
@@ -48,5 +51,8 @@ def ask_each(
     if not commands:
         pending.complete(render(replies))
     for index, (group_id, command) in enumerate(commands):
-        groups.submit(group_id, command, partial(keep, index))
+        if isinstance(command, HeadraceError):
+            keep(index, command)
+        else:
+            groups.submit(group_id, command, partial(keep, index))
     return pending

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.codecs.kafka.messages import API_NAMES
 from headrace.frontends.common.departures import Departures
+from headrace.frontends.common.warning_limit import WarningLimit
+from headrace.frontends.kafka.admission import Admission
 from headrace.frontends.kafka.fetch_sessions import FetchSessions
 from headrace.frontends.kafka.large_frames import LargeFrames
+from headrace.frontends.kafka.listener_security import ListenerSecurity
 from headrace.frontends.kafka.served_apis import HANDLERS
 from headrace.frontends.kafka.session import Session
+from headrace.frontends.kafka.tls_handshake import TlsHandshake
 from headrace.frontends.kafka.turns import Turns
 from headrace.model.errors import AddressInUse
 
@@ -52,7 +56,10 @@ class KafkaListener:
             {key: API_NAMES[key].title().replace("_", "") for key in HANDLERS}
         )
         self.sessions: set[Session] = set()
-        self.connections_by_host: dict[str, int] = {}
+        self.handshakes: set[TlsHandshake] = set()
+        self.warnings = WarningLimit()
+        self.admission = Admission(broker)
+        self.security = ListenerSecurity(broker, address)
         self.fetch_sessions = FetchSessions(
             broker.config.max_incremental_fetch_session_cache_slots, broker.chance
         )
@@ -76,7 +83,7 @@ class KafkaListener:
         """Bind and accept."""
         try:
             self._server = await self._loop.create_server(
-                lambda: Session(self),
+                self._new_connection,
                 self.host,
                 self.port,
                 backlog=self.broker.config.socket_listen_backlog_size,
@@ -92,6 +99,7 @@ class KafkaListener:
             self._set_buffer_sizes(listening)
         self.port = self._server.sockets[0].getsockname()[1]
         self.advertised = AdvertisedAddress(*self.address.advertised(self.port))
+        self.security.start()
         self._plan_sweep()
 
     def _set_buffer_sizes(self, listening: socket.socket) -> None:
@@ -104,39 +112,28 @@ class KafkaListener:
             size = config.socket_receive_buffer_bytes
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
 
-    def admit(self, session: Session) -> str | None:
-        """Count a new connection; the reason if it must be refused."""
-        refusal = self._refusal(session)
-        if refusal is not None:
-            self.broker.metrics.connections_refused += 1
-            return refusal
-        count = self.connections_by_host.get(session.peer_host, 0)
-        self.connections_by_host[session.peer_host] = count + 1
-        self.sessions.add(session)
-        self.broker.metrics.connections_opened += 1
-        return None
+    def _new_connection(self) -> Session | TlsHandshake:
+        return Session(self) if self.security.tls is None else TlsHandshake(self)
 
-    def _refusal(self, session: Session) -> str | None:
-        config = self.broker.config
-        if len(self.sessions) >= config.max_connections:
-            return f"max.connections={config.max_connections} reached"
-        count = self.connections_by_host.get(session.peer_host, 0)
-        if count >= config.max_connections_per_ip:
-            return f"max.connections.per.ip={config.max_connections_per_ip} reached"
-        return None
+    def admit(self, session: Session) -> str | None:
+        """Take in a new connection; the reason if it must be refused."""
+        # One over TLS was counted when its handshake began.
+        refusal = self.admission.enter(session.peer_host) if self.security.tls is None else None
+        if refusal is None:
+            self.sessions.add(session)
+        return refusal
 
     def forget(self, session: Session) -> None:
         """A connection ended."""
         if session not in self.sessions:
             return
         self.sessions.discard(session)
-        count = self.connections_by_host[session.peer_host] - 1
-        if count:
-            self.connections_by_host[session.peer_host] = count
-        else:
-            del self.connections_by_host[session.peer_host]
-        self.broker.metrics.connections_closed += 1
-        if not self.sessions and self._emptied is not None:
+        self.admission.leave(session.peer_host)
+        self.left()
+
+    def left(self) -> None:
+        """One is gone; whoever waits for the last is told."""
+        if not len(self.admission) and self._emptied is not None:
             self._emptied.set()
 
     def _plan_sweep(self) -> None:
@@ -168,10 +165,13 @@ class KafkaListener:
             self._sweeper.cancel()
         if self._server is not None:
             self._server.close()
+        self.security.stop()
         self.turns.finish()
+        for handshake in list(self.handshakes):
+            handshake.stop()
         for session in list(self.sessions):
             session.close()
-        if self.sessions:
+        if len(self.admission):
             self._emptied = asyncio.Event()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._emptied.wait(), CLOSE_SECONDS_MAX)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.codecs.kafka import messages
 from headrace.frontends.kafka.served_apis import HANDLERS
+from headrace.frontends.kafka.throttling import metered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +51,7 @@ def _load(api_key: int, version: int) -> Route | None:
         messages.response_header_is_flexible(api_key, version),
         messages.request_decoder(api_key, version),
         messages.response_encoder(api_key, version),
-        module.handle,
+        metered(api_key, module.handle),
     )
     _routes[api_key << 16 | version] = route
     return route

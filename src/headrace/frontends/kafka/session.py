@@ -1,63 +1,37 @@
-"""One Kafka connection: bytes in, frames, requests, answers in the order of the requests.
+"""One Kafka connection: requests in, the handler of each, answers out.
 
 Nothing here is a task: a request is handled when its last byte has come, inside the callback that
-brought it; a very large one in turns with the other connections. An answer that must wait (a parked
-fetch, a join, a sync to disk) is a ``Pending``; later answers queue behind it. Reading stops while
-too many answers wait or the peer does not take them.
+brought it; a very large one in turns with the other connections. ``incoming`` has the frames,
+``outgoing`` the answers. What every request of a kind needs again is kept in ``_known``; all that
+can change who asks, or whether he may, empties it, so that it need not be looked at each time.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import struct
-from collections import deque
-from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from headrace.codecs.kafka.errors import MalformedMessage
-from headrace.codecs.kafka.headers import encode_response_frame
 from headrace.codecs.kafka.wire import skip_tagged_fields
-from headrace.frontends.common.outbox import Outbox, pin_files, release_files
+from headrace.frontends.common.outbox import Outbox
 from headrace.frontends.kafka.context import Pending, RequestContext
 from headrace.frontends.kafka.handlers.api_18_api_versions import unsupported_version
-from headrace.frontends.kafka.large_frames import LARGE_FROM_BYTES
+from headrace.frontends.kafka.incoming import HEADER_BYTES_MIN, OTHER_FRAME_BYTES_MAX, Incoming
+from headrace.frontends.kafka.login import Login
 from headrace.frontends.kafka.routes import Route, route_of
-from headrace.model.errors import HeadraceError
+from headrace.security.acl import ANONYMOUS
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Generator
 
+    from headrace.frontends.common.tls_outbox import TlsOutbox
     from headrace.frontends.kafka.listener import AdvertisedAddress, KafkaListener
+    from headrace.security.acl import Principal
 
-log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
-FRAME_FIRST_BYTES = 64 * 1024
-"""What a frame's claimed size is believed at first; its buffer grows as bytes arrive."""
-
-TURN_READ_BYTES = 512 * 1024
-"""Read of a large frame in one turn; to copy them into fresh memory takes about a millisecond."""
-
-FRAME_BYTES_PER_SECOND_MIN = 64 * 1024
-"""A peer that sends a request slower than this is cut off, once its patience is used up."""
-
-OTHER_FRAME_BYTES_MAX = 8 * 1024 * 1024
-"""Only Produce carries records; anything else this large is a multitude of tiny objects."""
-
-ANSWER_BYTES_LARGE = 16 * 1024
-OUTGOING_CHUNKS_MAX = 512
-"""Answers are gathered while requests are read; no more of them than this, and none so large."""
-
-PRODUCE_KEY = 0
 API_VERSIONS_KEY = 18
-_START = struct.Struct(">ihhih")
-"""Frame size, API key, version, correlation id, length of the client id."""
-_unpack_start = _START.unpack_from
-_unpack_size = struct.Struct(">i").unpack_from
-_FRAME_BYTES_MIN = _START.size
-_HEADER_BYTES_MIN = _FRAME_BYTES_MIN - 4
 _CLIENT_AT = 8
 
 _Known = tuple[
@@ -70,60 +44,23 @@ _Known = tuple[
 """What each request of a kind needs again: route, its decoder and handler, context, histogram."""
 
 
-class _Slot:
-    """The place of one answer in the queue."""
-
-    __slots__ = ("chunks", "correlation_id", "pending", "route", "size_bytes", "started")
-
-    def __init__(self, route: Route, correlation_id: int, pending: Pending | None) -> None:
-        self.route = route
-        self.correlation_id = correlation_id
-        self.pending = pending
-        self.chunks: list[Any] | None = None
-        self.size_bytes = 0
-        self.started = perf_counter()
-
-
-class Session(asyncio.BufferedProtocol):
+class Session(Incoming):
     """The state of one connection."""
 
-    outbox: Outbox
-    _transport: asyncio.Transport
-
     def __init__(self, listener: KafkaListener) -> None:
-        self._listener = listener
+        super().__init__(listener)
         self._broker = listener.broker
-        self._metrics = listener.broker.metrics
-        self._loop = asyncio.get_running_loop()
         self.advertised: AdvertisedAddress = listener.advertised
-        self.peer_host = "?"
-        self.peer_port = 0
-        self.last_active = self._loop.time()
-        self.closed = False
-        config = listener.broker.config
-        self._frame_bytes_max = config.socket_request_max_bytes
-        self._other_bytes_max = min(OTHER_FRAME_BYTES_MAX, self._frame_bytes_max)
-        self._in_flight_max = config.connection_requests_max
-        self._outbox_bytes_max = config.connection_buffered_bytes_max
-        # Bytes that are no whole frame yet, or that wait while reading is paused.
-        self._own: bytearray | mmap | None = None
-        self._filled = 0
-        self._frame_begun = 0.0
-        self._outgoing: list[Any] = []
-        self._is_departing = False
-        self._slots: deque[_Slot] = deque()
-        self._ready_bytes = 0
-        """Size of the answers that wait in their slots behind one that is still owed."""
-        self._parsing = False
-        self._paused = False
-        self._is_busy = False
-        """A request is handled in turns: the next one has to wait for its end."""
-        self._reserved_bytes = 0
-        self._awaits_memory = False
+        self.principal: Principal = ANONYMOUS
+        self.fetch_sessions = listener.fetch_sessions
         self._known: dict[int, _Known] = {}
         self._client_header: bytes | None = None
         self._client_id: str | None = None
-        self.fetch_sessions = listener.fetch_sessions
+        self.login: Login | None = None
+        """None where nobody has to log in."""
+        if listener.security.mechanisms is not None:
+            self.login = Login(self, listener.security)
+            self._limit_frames(listener.security.settings.sasl_server_max_receive_size)
 
     # --- the loop calls these -------------------------------------------------------------------
 
@@ -132,39 +69,13 @@ class Session(asyncio.BufferedProtocol):
         peer = transport.get_extra_info("peername")
         if peer:
             self.peer_host, self.peer_port = peer[0], peer[1]
-        self.outbox = Outbox(self._loop, self._transport, self._resume)
+        self.outbox = self._make_outbox()
         refusal = self._listener.admit(self)
         if refusal is not None:
             self.cut_off("refused", refusal)
 
-    def get_buffer(self, sizehint: int) -> memoryview | bytearray:
-        if self._own is None:
-            return self._listener.receive_view
-        if self._filled == len(self._own):
-            self._grow()
-        if self._reserved_bytes:
-            return memoryview(self._own)[self._filled : self._filled + TURN_READ_BYTES]
-        return memoryview(self._own)[self._filled :]
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self.last_active = self._loop.time()
-        if self._own is None:
-            view = self._listener.receive_view
-            consumed = self._parse(view, nbytes)
-            if consumed < nbytes and not self.closed:
-                self._own = bytearray(view[consumed:nbytes])
-                self._filled = nbytes - consumed
-                self._frame_begun = self.last_active
-        else:
-            self._filled += nbytes
-            self._parse_own()
-            is_large = self._filled >= LARGE_FROM_BYTES and not self.closed
-            if is_large and not (self._reserved_bytes or self._paused):
-                self._reserve_frame()
-            elif is_large:
-                self._let_others_in()
-        if self._paused:
-            self._resume()
+    def _make_outbox(self) -> Outbox | TlsOutbox:
+        return Outbox(self._loop, self._transport, self._resume)
 
     def eof_received(self) -> bool:
         return False  # the transport closes itself
@@ -172,124 +83,12 @@ class Session(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         self.outbox.close()
-        self._own = None
-        for slot in self._slots:
-            if slot.pending is not None:
-                slot.pending.connection_closed()
-            if slot.chunks:
-                release_files(slot.chunks)
-        self._slots.clear()
+        self._forget_answers()
         self._known.clear()
-        if self._awaits_memory:
-            self._listener.large_frames.withdraw(self._memory_granted)
-        self._release_frame()
+        self._forget_frames()
+        if self.login is not None:
+            self.login.close()
         self._listener.forget(self)
-
-    # --- frames ---------------------------------------------------------------------------------
-
-    def _grow(self) -> None:
-        """More room for the frame that has begun; never more than twice of what has come."""
-        assert self._own is not None
-        size, frame_end = FRAME_FIRST_BYTES, 0
-        if self._filled >= 4:
-            frame_end = 4 + _unpack_size(self._own)[0]
-            size = min(frame_end, max(2 * self._filled, FRAME_FIRST_BYTES))
-        # A new buffer, not a larger one: somebody may still look at a slice of the old one.
-        grown: bytearray | mmap
-        if LARGE_FROM_BYTES <= self._filled < frame_end:
-            # Memory comes page by page with its bytes: nothing is copied or zeroed in one go while
-            # the others wait.
-            grown = mmap(-1, frame_end, flags=MAP_PRIVATE | MAP_ANONYMOUS)
-        else:
-            grown = bytearray(max(size, self._filled + 1))
-        memoryview(grown)[: self._filled] = memoryview(self._own)[: self._filled]
-        self._own = grown
-
-    def _parse_own(self) -> None:
-        assert self._own is not None
-        own, filled = self._own, self._filled
-        consumed = self._parse(memoryview(own), filled)
-        if self.closed:
-            return
-        if consumed == filled:
-            self._own = None
-            self._filled = 0
-        elif consumed:
-            self._own = bytearray(memoryview(own)[consumed:filled])
-            self._filled = filled - consumed
-            self._frame_begun = self.last_active
-        if consumed and not self._is_busy:
-            self._release_frame()
-
-    def _reserve_frame(self) -> None:
-        """The frame has become a large one: room for all of it, or the rest is not read yet."""
-        assert self._own is not None
-        size = 4 + _unpack_size(self._own)[0]
-        if self._listener.large_frames.reserve(size, self._memory_granted):
-            self._reserved_bytes = size
-        else:
-            self._awaits_memory = True
-            self._pause()
-
-    def _let_others_in(self) -> None:
-        """Of a large frame, one piece is read in a turn: the loop itself would take many."""
-        if not self._paused:
-            self._transport.pause_reading()
-            self._listener.turns.add(self._read_on)
-
-    def _read_on(self) -> bool:
-        if not self._paused and not self.closed and not self._transport.is_closing():
-            self._transport.resume_reading()
-        return False
-
-    def _memory_granted(self) -> None:
-        assert self._own is not None
-        self._awaits_memory = False
-        self._reserved_bytes = 4 + _unpack_size(self._own)[0]
-        self._frame_begun = self._loop.time()
-        self._resume()
-
-    def _release_frame(self) -> None:
-        if self._reserved_bytes:
-            size, self._reserved_bytes = self._reserved_bytes, 0
-            self._listener.large_frames.release(size)
-
-    def _parse(self, view: memoryview, end: int) -> int:
-        """Handle the whole frames in ``view[:end]``; how many bytes they took."""
-        position = 0
-        self._parsing = True
-        try:
-            while end - position >= _FRAME_BYTES_MIN:
-                size, api_key, version, correlation_id, client_length = _unpack_start(
-                    view, position
-                )
-                frame_end = position + 4 + size
-                limit = self._frame_bytes_max if api_key == PRODUCE_KEY else self._other_bytes_max
-                if frame_end > end or not _HEADER_BYTES_MIN <= size <= limit:
-                    break
-                frame = view[position + 4 : frame_end]
-                self._request(frame, api_key, version, correlation_id, client_length)
-                position = frame_end
-                if self.closed:
-                    return end
-                if (self._slots or self.outbox.buffered_bytes) and self._has_no_room():
-                    self._pause()
-                    break
-        finally:
-            self._parsing = False
-            if self._outgoing:
-                self._depart()
-        if not self._paused and end - position >= 4:
-            self._cut_off_if_illegal(view[position:end])
-        return position
-
-    def _cut_off_if_illegal(self, begun: memoryview) -> None:
-        """Look at a frame that has only begun: a size that cannot be right is not waited for."""
-        size, limit = _unpack_size(begun)[0], self._frame_bytes_max
-        if len(begun) >= _FRAME_BYTES_MIN and _unpack_start(begun)[1] != PRODUCE_KEY:
-            limit = self._other_bytes_max
-        if not _HEADER_BYTES_MIN <= size <= limit:
-            self.cut_off("too-large", f"frame of {size} bytes (limit {limit})")
 
     # --- requests -------------------------------------------------------------------------------
 
@@ -297,7 +96,7 @@ class Session(asyncio.BufferedProtocol):
         self, frame: memoryview, api_key: int, version: int, correlation_id: int, client_length: int
     ) -> None:
         started = perf_counter()
-        position = _HEADER_BYTES_MIN + client_length if client_length > 0 else _HEADER_BYTES_MIN
+        position = HEADER_BYTES_MIN + client_length if client_length > 0 else HEADER_BYTES_MIN
         known = self._known.get(api_key << 16 | version)
         if known is None or frame[_CLIENT_AT:position].tobytes() != self._client_header:
             known = self._introduce(frame, api_key, version, correlation_id, client_length)
@@ -326,28 +125,44 @@ class Session(asyncio.BufferedProtocol):
             return
         observe(perf_counter() - started)
 
-    def _await(self, route: Route, correlation_id: int, pending: Pending) -> None:
-        """Keep the place of an answer that comes later."""
-        slot = _Slot(route, correlation_id, pending)
-        self._slots.append(slot)
-        pending.attach(lambda answer: self._deliver(slot, answer))
+    def _introduce(
+        self, frame: memoryview, api_key: int, version: int, correlation_id: int, client_length: int
+    ) -> _Known | None:
+        """First request of its kind, or of another client id: find out who is to answer it."""
+        if self.login is not None and not self.login.permits(api_key):
+            expected = self.login.expectation
+            self.cut_off("illegal-sasl-state", f"api key {api_key}, but {expected} is expected")
+            return None
+        route = route_of(api_key, version)
+        if route is None:
+            self._refuse(api_key, version, correlation_id)
+            return None
+        client_end = HEADER_BYTES_MIN + max(client_length, 0)
+        client_header = frame[_CLIENT_AT:client_end].tobytes()
+        if client_header != self._client_header:
+            try:
+                client_id = client_header[2:].decode() if client_length >= 0 else None
+            except UnicodeDecodeError as error:
+                self.cut_off("malformed", f"the client id is no text: {error}")
+                return None
+            self._client_header, self._client_id = client_header, client_id
+            self._known.clear()
+        context = RequestContext(self, self._broker, api_key, version, self._client_id)
+        observe = self._metrics.request_histogram(api_key).observe
+        known = (route, route.decode, route.handle, context, observe)
+        self._known[api_key << 16 | version] = known
+        return known
 
-    def _answer(self, route: Route, correlation_id: int, response: Any) -> None:
-        """Send at once, or behind the answers that are still owed."""
-        if self._slots:
-            slot = _Slot(route, correlation_id, None)
-            self._fill(slot, response)
-            self._slots.append(slot)
-        else:
-            chunks = _encode(route, correlation_id, response)
-            self._outgoing += chunks
-            # One read may bring thousands of requests: what they have coming must be counted.
-            if (
-                len(chunks) > 2
-                or len(chunks[-1]) > ANSWER_BYTES_LARGE
-                or len(self._outgoing) > OUTGOING_CHUNKS_MAX
-            ):
-                self._flush()
+    def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
+        """Unknown key or version: the end, except that ApiVersions names what we have."""
+        if api_key != API_VERSIONS_KEY:
+            self.cut_off("unsupported", f"api key {api_key} version {version} is not served")
+            return
+        route = route_of(API_VERSIONS_KEY, 0)
+        assert route is not None
+        self._answer(route, correlation_id, unsupported_version())
+
+    # --- requests in turns ----------------------------------------------------------------------
 
     def in_turns(
         self, work: Generator[None, None, _Answer], context: RequestContext
@@ -359,7 +174,7 @@ class Session(asyncio.BufferedProtocol):
         except StopIteration as end:
             answer: _Answer = end.value
             return answer
-        self._is_busy = True
+        self.hold()
         pending = Pending()
         self._listener.turns.add(lambda: self._take_turn(work, context, pending))
         return pending
@@ -387,171 +202,29 @@ class Session(asyncio.BufferedProtocol):
         self._resume()
         return False
 
-    def _introduce(
-        self, frame: memoryview, api_key: int, version: int, correlation_id: int, client_length: int
-    ) -> _Known | None:
-        """First request of its kind, or of another client id: find out who is to answer it."""
-        route = route_of(api_key, version)
-        if route is None:
-            self._refuse(api_key, version, correlation_id)
-            return None
-        client_end = _HEADER_BYTES_MIN + max(client_length, 0)
-        client_header = frame[_CLIENT_AT:client_end].tobytes()
-        if client_header != self._client_header:
-            try:
-                client_id = client_header[2:].decode() if client_length >= 0 else None
-            except UnicodeDecodeError as error:
-                self.cut_off("malformed", f"the client id is no text: {error}")
-                return None
-            self._client_header, self._client_id = client_header, client_id
-            self._known.clear()
-        context = RequestContext(self, self._broker, api_key, version, self._client_id)
-        observe = self._metrics.request_histogram(api_key).observe
-        known = (route, route.decode, route.handle, context, observe)
-        self._known[api_key << 16 | version] = known
-        return known
+    # --- log-in ---------------------------------------------------------------------------------
 
-    def _refuse(self, api_key: int, version: int, correlation_id: int) -> None:
-        """Unknown key or version: the end, except that ApiVersions names what we have."""
-        if api_key != API_VERSIONS_KEY:
-            self.cut_off("unsupported", f"api key {api_key} version {version} is not served")
-            return
-        route = route_of(API_VERSIONS_KEY, 0)
-        assert route is not None
-        self._answer(route, correlation_id, unsupported_version())
+    def authenticated(self, principal: Principal) -> None:
+        """The peer has proved who it is, for the first time or again."""
+        self.principal = principal
+        self._limit_frames(self._broker.config.socket_request_max_bytes)
+        self.reconsider()
 
-    def _fail(self, route: Route, error: Exception) -> None:
-        """A handler raised: it has no answer, so the peer must not wait for one."""
-        if isinstance(error, HeadraceError):
-            self.cut_off("failed", f"{route.name} v{route.version}: {error.message}")
-        else:
-            log.error("%s v%d failed", route.name, route.version, exc_info=error)
-            self.cut_off("failed", f"internal error in {route.name}")
+    def reconsider(self) -> None:
+        """Who asks, or what he may ask for, has changed."""
+        self._known.clear()
+        assert self.login is not None
+        self._takes_bare_tokens = self.login.takes_bare_tokens
 
-    # --- answers --------------------------------------------------------------------------------
+    def _limit_frames(self, size_bytes_max: int) -> None:
+        self._frame_bytes_max = size_bytes_max
+        self._other_bytes_max = min(OTHER_FRAME_BYTES_MAX, size_bytes_max)
 
-    def _deliver(self, slot: _Slot, response: Any) -> None:
-        """An answer that was pending has come; send it and what waited behind it."""
-        if self.closed:
-            return
-        slot.pending = None
-        try:
-            self._fill(slot, response)
-        except Exception as error:
-            self._fail(slot.route, error)
-            return
-        self._metrics.observe_request(slot.route.api_key, perf_counter() - slot.started)
-        slots = self._slots
-        while slots and slots[0].chunks is not None:
-            ready = slots.popleft()
-            self._ready_bytes -= ready.size_bytes
-            self._outgoing += ready.chunks or ()
-        if not self._parsing:
-            self._depart()
-            self._resume()
+    def _bare_token(self, token: bytes) -> None:
+        assert self.login is not None, "only a log-in asks for bare tokens"
+        self.login.bare_token(token)
 
-    def _fill(self, slot: _Slot, response: Any) -> None:
-        """Put the answer into its place; None is no answer at all."""
-        if response is None:
-            slot.chunks = []
-            return
-        slot.chunks = _encode(slot.route, slot.correlation_id, response)
-        slot.size_bytes = sum(map(len, slot.chunks))
-        self._ready_bytes += slot.size_bytes
-
-    def _depart(self) -> None:
-        """What is ready leaves at the end of this turn."""
-        if not self._is_departing:
-            self._is_departing = True
-            self._listener.departures.add(self._flush)
-
-    def _flush(self) -> None:
-        self._is_departing = False
-        if self._outgoing:
-            outgoing = self._outgoing
-            self._outgoing = []
-            self.outbox.send(outgoing)
-
-    @property
-    def has_pending(self) -> bool:
-        """Whether an answer is owed."""
-        return bool(self._slots)
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether nothing is read from the peer, because it has enough answers to wait for."""
-        return self._paused
-
-    def is_trickling(self, now: float, patience_seconds: float) -> bool:
-        """Whether a request has begun and comes too slowly to be waited for."""
-        if self._own is None or self._paused:
-            return False
-        return (
-            now - self._frame_begun > patience_seconds + self._filled / FRAME_BYTES_PER_SECOND_MIN
-        )
-
-    # --- flow and end ---------------------------------------------------------------------------
-
-    def _has_no_room(self) -> bool:
-        return (
-            self._is_busy
-            or self._awaits_memory
-            or len(self._slots) >= self._in_flight_max
-            or self.outbox.buffered_bytes + self._ready_bytes > self._outbox_bytes_max
-        )
-
-    def _pause(self) -> None:
-        if not self._paused and not self.closed:
-            self._paused = True
-            self._transport.pause_reading()
-
-    def _resume(self) -> None:
-        """Go on reading if there is room again; first what had been read already."""
-        while self._paused and not self.closed and not self._parsing and not self._has_no_room():
-            self._paused = False
-            if self._own is not None:
-                self._parse_own()
-            if not self._paused and not self.closed and not self._transport.is_closing():
-                self._transport.resume_reading()
-
-    def cut_off(self, reason: str, detail: str) -> None:
-        """End the connection for what the peer did, and say so; ``reason`` is a fixed word."""
-        if self.closed:
-            return
-        log.warning(
-            "connection closed peer=%s:%d reason=%s: %s",
-            self.peer_host,
-            self.peer_port,
-            reason,
-            detail,
-        )
-        self._metrics.connections_cut_off += 1
-        self.close()
-
-    def close(self) -> None:
-        """End the connection; answers that are ready go out first."""
-        if not self.closed:
-            self._flush()
-            self.closed = True
-            self._transport.close()
-
-    def abort(self) -> None:
-        """End the connection now."""
-        self.closed = True
-        self._transport.abort()
-
-
-def _encode(route: Route, correlation_id: int, response: Any) -> list[Any]:
-    if isinstance(response, bytes):  # encoded by its handler
-        size = len(response)
-        return [
-            encode_response_frame(correlation_id, route.answer_header_is_flexible, size),
-            response,
-        ]
-    chunks: list[Any] = [b""]
-    route.encode(response, chunks)
-    body_size = sum(map(len, chunks))
-    chunks[0] = encode_response_frame(correlation_id, route.answer_header_is_flexible, body_size)
-    if len(chunks) > 2:
-        pin_files(chunks)
-    return chunks
+    def send_bare(self, token: bytes) -> None:
+        """A token without an answer around it."""
+        self._outgoing.append(len(token).to_bytes(4, "big") + token)
+        self._depart()

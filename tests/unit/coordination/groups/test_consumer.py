@@ -350,6 +350,12 @@ def test_pattern_follows_the_topics_there_are(coordinator: Coordinator) -> None:
     assert coordinator.group.patterns["a.*"].topic_names == {"a", "ab", "abc"}
 
 
+def test_pattern_matches_only_topics_that_its_member_may_see(coordinator: Coordinator) -> None:
+    coordinator.catalogue.put("ab", b"b" * 16, 1)
+    coordinator.join("m1", pattern="a.*", topic_names=None, is_visible=lambda name: name != "a")
+    assert coordinator.group.patterns["a.*"].topic_names == {"ab"}
+
+
 def test_patterns_are_matched_again_once_in_a_while_only(coordinator: Coordinator) -> None:
     coordinator.join("m1", pattern="a.*", topic_names=None)
     coordinator.catalogue.put("ab", B, 1)

@@ -104,6 +104,17 @@ def test_commit_without_membership_is_taken_while_nobody_is_there() -> None:
         empty.validate_offset_commit("m", None, 4, is_epoch_checked=True)
 
 
+def test_producer_may_name_a_member_which_is_checked_then(group: ConsumerGroup) -> None:
+    group.validate_transactional_commit("", None, -1)
+    group.validate_transactional_commit("m1", None, 4)
+    for epoch in (3, -1):
+        with pytest.raises(StaleMemberEpoch):
+            group.validate_transactional_commit("m1", None, epoch)
+    with pytest.raises(UnknownMember):
+        group.validate_transactional_commit("m3", None, 4)
+    ConsumerGroup("empty").validate_transactional_commit("m3", None, -1)
+
+
 def test_commit_of_a_static_member_that_left_is_refused(group: ConsumerGroup) -> None:
     left = CurrentAssignment(STATIC_LEAVE_EPOCH, 4, STABLE, {}, {})
     group.replay_current("m1", left)

@@ -67,17 +67,15 @@ def test_long_lists_of_topics_are_shortened() -> None:
 def test_foreign_features_are_named_while_something_of_them_is_left() -> None:
     state = MetadataState()
     for record_type in (
-        RecordType.ACCESS_CONTROL_ENTRY,
-        RecordType.ACCESS_CONTROL_ENTRY,
-        RecordType.REMOVE_ACCESS_CONTROL_ENTRY,
-        RecordType.USER_SCRAM_CREDENTIAL,
-        RecordType.REMOVE_USER_SCRAM_CREDENTIAL,
+        RecordType.DELEGATION_TOKEN,
+        RecordType.DELEGATION_TOKEN,
+        RecordType.REMOVE_DELEGATION_TOKEN,
         RecordType.CLIENT_QUOTA,
     ):
         state.replay(ForeignRecord(record_type, b""))
     state.replay(UnknownRecord(99))
     assert foreign_feature_notices(state) == [
-        "access control entries are not enforced (metadata records kept: 1)",
-        "client quotas are not enforced (metadata records kept: 1)",
+        "quotas of an unknown kind of entity are not enforced (metadata records kept: 1)",
+        "delegation tokens are not accepted (metadata records kept: 1)",
         "metadata records of unknown type 99 are ignored (1)",
     ]

@@ -73,7 +73,7 @@ def decide(state: MetadataState, step: str, name: str, number: int, topic_id: by
 def test_snapshot_replays_to_the_same_state(steps: Any) -> None:
     state = MetadataState()
     state.replay(FeatureLevelRecord("metadata.version", 30))
-    state.replay(ForeignRecord(RecordType.ACCESS_CONTROL_ENTRY, b"acl"))
+    state.replay(ForeignRecord(RecordType.DELEGATION_TOKEN, b"token"))
     for number, (step, name, count) in enumerate(steps):
         for record in decide(state, step, name, count, number.to_bytes(16, "big")):
             state.replay(record)

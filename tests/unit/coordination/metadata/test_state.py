@@ -109,9 +109,10 @@ def test_producer_ids_never_go_back() -> None:
 
 
 def test_foreign_records_are_kept_and_unknown_ones_counted() -> None:
-    acl = ForeignRecord(RecordType.ACCESS_CONTROL_ENTRY, b"frame")
-    state = replayed(acl, UnknownRecord(99), UnknownRecord(99), MembershipRecord(RecordType.NO_OP))
-    assert state.foreign == [acl]
+    token = ForeignRecord(RecordType.DELEGATION_TOKEN, b"frame")
+    no_op = MembershipRecord(RecordType.NO_OP)
+    state = replayed(token, UnknownRecord(99), UnknownRecord(99), no_op)
+    assert state.foreign == [token]
     assert state.unknown == {99: 2}
 
 

@@ -90,6 +90,13 @@ def test_session_of_names_refuses_topic_ids(sessions):
         sessions.find(request(session.id, 1), True, 0.0)
 
 
+def test_session_that_nobody_was_told_of_is_forgotten(sessions):
+    session = sessions.find(request(offsets={0: 1}), False, 0.0)
+    sessions.forget(session)
+    sessions.forget(session)
+    assert len(sessions) == 0
+
+
 def test_final_epoch_closes_the_session(sessions):
     session = sessions.find(request(offsets={0: 10}), False, 0.0)
     assert sessions.find(request(session.id, -1, {0: 11}), False, 0.0) is None

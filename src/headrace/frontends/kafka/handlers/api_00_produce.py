@@ -18,13 +18,15 @@ from headrace.codecs.kafka.generated.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from headrace.frontends.kafka.authorization import maybe_refusal, maybe_topic_refusal
 from headrace.frontends.kafka.context import Pending
 from headrace.frontends.kafka.errors import error_code, error_message
+from headrace.frontends.kafka.throttling import timed_turns
+from headrace.frontends.kafka.transactional_produce import enlist, raise_if_not_enlisted
 from headrace.model.errors import (
     HeadraceError,
     InvalidRecord,
     InvalidRequiredAcks,
-    InvalidTransactionState,
     StorageFailure,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -32,6 +34,7 @@ from headrace.model.errors import (
 )
 from headrace.records.compression import Compression
 from headrace.records.header import COMPRESSION_MASK, TRANSACTIONAL
+from headrace.security.acl import Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -63,6 +66,12 @@ def handle(
     acks = request.acks
     if acks not in _ACKS:
         return _refused(request, InvalidRequiredAcks(f"acks={acks}: expected -1, 0 or 1"))
+    if request.transactional_id is not None:
+        refusal = maybe_refusal(
+            context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id
+        )
+        if refusal is not None:
+            return _refused(request, refusal)
     topics = request.topic_data
     if (
         len(topics) == 1
@@ -70,19 +79,22 @@ def handle(
         and acks != ACKS_NONE
         and context.version >= produce_success.VERSION_MIN
     ):
-        return _single(topics[0], topics[0].partition_data[0], acks, context)
-    return context.session.in_turns(_several(request, context), context)
+        return _single(request, topics[0], topics[0].partition_data[0], context)
+    return context.session.in_turns(timed_turns(_several(request, context), context), context)
 
 
 def _single(
-    topic: TopicProduceData, data: PartitionProduceData, acks: int, context: RequestContext
+    request: ProduceRequest,
+    topic: TopicProduceData,
+    data: PartitionProduceData,
+    context: RequestContext,
 ) -> ProduceResponse | bytes | Pending:
     """What nearly every request is: one batch, to be answered in one of the newer versions."""
     try:
         partitions = _look_up(topic, context)
         if partitions is None:
-            raise _unknown(topic, context)
-        appended = _append(partitions, data, acks, context)
+            raise _not_found(topic, context)
+        appended = _append(request, partitions, data, context)
     except HeadraceError as error:
         failed = _failed(data.index, error)
         return ProduceResponse([TopicProduceResponse(topic.name, topic.topic_id, [failed])])
@@ -121,6 +133,9 @@ def _several(
     topics = []
     for topic in request.topic_data:
         partitions = _look_up(topic, context)
+        if partitions is not None and request.transactional_id is not None:
+            # All together, which is one record. Each is asked for again when it is written.
+            enlist(request.transactional_id, partitions, topic.partition_data, context)
         responses = []
         for data in topic.partition_data:
             turn_bytes += len(data.records or b"")
@@ -129,8 +144,8 @@ def _several(
                 yield
             try:
                 if partitions is None:
-                    raise _unknown(topic, context)
-                appended = _append(partitions, data, acks, context)
+                    raise _not_found(topic, context)
+                appended = _append(request, partitions, data, context)
             except HeadraceError as error:
                 responses.append(_failed(data.index, error))
                 continue
@@ -147,22 +162,38 @@ def _several(
 
 
 def _look_up(topic: TopicProduceData, context: RequestContext) -> list[Partition] | None:
+    broker = context.broker
+    if broker.access is not None and _maybe_refusal(topic, context) is not None:
+        return None
     if context.version < TOPIC_IDS_FROM:
-        return context.broker.topics.partitions(topic.name)
-    found = context.broker.topics.by_id(topic.topic_id)
+        return broker.topics.partitions(topic.name)
+    found = broker.topics.by_id(topic.topic_id)
     return None if found is None else found.partitions
 
 
-def _unknown(topic: TopicProduceData, context: RequestContext) -> HeadraceError:
+def _maybe_refusal(topic: TopicProduceData, context: RequestContext) -> HeadraceError | None:
+    name = topic.name
+    if context.version >= TOPIC_IDS_FROM:
+        found = context.broker.topics.by_id(topic.topic_id)
+        if found is None:
+            return None
+        name = found.name
+    return maybe_topic_refusal(context, Operation.WRITE, name)
+
+
+def _not_found(topic: TopicProduceData, context: RequestContext) -> HeadraceError:
+    refusal = _maybe_refusal(topic, context)
+    if refusal is not None:
+        return refusal
     if context.version < TOPIC_IDS_FROM:
         return UnknownTopicOrPartition(f"there is no topic {topic.name!r}")
     return UnknownTopicId(f"there is no topic with id {topic.topic_id.hex()}")
 
 
 def _append(
+    request: ProduceRequest,
     partitions: list[Partition],
     data: PartitionProduceData,
-    acks: int,
     context: RequestContext,
 ) -> Appended:
     batch = data.records
@@ -173,9 +204,8 @@ def _append(
         if context.version < ZSTD_FROM and attributes & COMPRESSION_MASK == Compression.ZSTD:
             raise UnsupportedCompression(f"zstd needs version {ZSTD_FROM}, not {context.version}")
         if attributes & TRANSACTIONAL:
-            # Nobody could end this transaction: its readers would wait for ever.
-            raise InvalidTransactionState("the producer has begun no transaction")
-    return context.broker.producing.append(partitions, data.index, batch, acks == ACKS_ALL)
+            raise_if_not_enlisted(request.transactional_id, partitions, data, context)
+    return context.broker.producing.append(partitions, data.index, batch, request.acks == ACKS_ALL)
 
 
 def _stored(index: int, appended: Appended) -> PartitionProduceResponse:

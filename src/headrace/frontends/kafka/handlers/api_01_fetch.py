@@ -5,10 +5,12 @@ v11 rack · v12 flexible, divergence · v13 topic ids instead of names · v15 re
 v16 leader hints · v17 directory id · v18 the follower's high watermark.
 
 The answer's records are slices of files: they are sent without being read.
+Who may not read a topic is refused by each fetch anew, also inside a session and after a wait.
 """
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from headrace.broker.fetch import Fetched, FetchResult, Limits, Target
@@ -19,9 +21,16 @@ from headrace.codecs.kafka.generated.fetch import (
     FetchResponse,
     PartitionData,
 )
+from headrace.frontends.kafka.authorization import maybe_topic_refusal
 from headrace.frontends.kafka.context import Pending
 from headrace.frontends.kafka.errors import error_code
-from headrace.frontends.kafka.fetch_sessions import SESSIONLESS, PartitionKey, keys_of
+from headrace.frontends.kafka.fetch_sessions import (
+    INITIAL_EPOCH,
+    SESSIONLESS,
+    PartitionKey,
+    keys_of,
+)
+from headrace.frontends.kafka.throttling import count_fetched, fetch_bytes_max, note_time
 from headrace.model.errors import (
     HeadraceError,
     UnknownTopicId,
@@ -30,12 +39,13 @@ from headrace.model.errors import (
 )
 from headrace.records.compression import Compression
 from headrace.records.header import batches
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from headrace.broker.topics import Partition
     from headrace.codecs.kafka.generated.fetch import FetchPartition, FetchRequest
     from headrace.frontends.kafka.context import RequestContext
-    from headrace.frontends.kafka.fetch_sessions import FetchSession
+    from headrace.frontends.kafka.fetch_sessions import FetchSession, TopicKey
 
 API_KEY = 1
 VERSIONS = (4, 18)
@@ -63,9 +73,12 @@ def handle(request: FetchRequest, context: RequestContext) -> FetchResponse | Pe
     for key, wanted in keys_of(session, request, by_id):
         keys.append(key)
         targets.append(_target(key, wanted, by_id, context))
+    if broker.access is not None:
+        targets = _permitted(keys, targets, context)
+    max_bytes = fetch_bytes_max(min(request.max_bytes, broker.config.fetch_max_bytes), context)
     limits = Limits(
-        min(request.max_bytes, broker.config.fetch_max_bytes),
-        request.min_bytes,
+        max_bytes,
+        min(request.min_bytes, max_bytes),
         request.max_wait_ms,
         request.isolation_level == READ_COMMITTED,
     )
@@ -104,6 +117,29 @@ def _target(
     )
 
 
+def _permitted(
+    keys: list[PartitionKey], targets: list[Target], context: RequestContext
+) -> list[Target]:
+    """The targets, those that may not be read replaced by what refuses them."""
+    refusals: dict[TopicKey, HeadraceError | None] = {}
+    permitted = []
+    for key, target in zip(keys, targets, strict=True):
+        if key.topic not in refusals:
+            refusals[key.topic] = _maybe_refusal(key.topic, context)
+        refusal = refusals[key.topic]
+        permitted.append(
+            target if refusal is None else target._replace(partition=None, error=refusal)
+        )
+    return permitted
+
+
+def _maybe_refusal(topic: TopicKey, context: RequestContext) -> HeadraceError | None:
+    if isinstance(topic, bytes):
+        found = context.broker.topics.by_id(topic)
+        return None if found is None else maybe_topic_refusal(context, Operation.READ, found.name)
+    return maybe_topic_refusal(context, Operation.READ, topic)
+
+
 class _Answer:
     """Turns what was read into the answer, now or after a wait."""
 
@@ -126,9 +162,25 @@ class _Answer:
 
     def complete(self, result: FetchResult) -> None:
         assert self.pending is not None
+        started = perf_counter()
+        if self._context.broker.access is not None:
+            result = self._without_revoked(result)
         self.pending.complete(self.build(result))
+        note_time(started, self._context)
+
+    def _without_revoked(self, result: FetchResult) -> FetchResult:
+        """The right to read may be gone since the fetch was parked: then its records stay here."""
+        targets = _permitted(self._keys, self._targets, self._context)
+        partitions = [
+            fetched if target.error is None else Fetched(target.error)
+            for target, fetched in zip(targets, result.partitions, strict=True)
+        ]
+        return result._replace(partitions=partitions)
 
     def build(self, result: FetchResult) -> FetchResponse:
+        throttle_ms, is_withheld = count_fetched(result, self._context)
+        if is_withheld:
+            return self._withheld(throttle_ms)
         by_id = self._context.version >= TOPIC_IDS_FROM
         is_full = self._session is None or self._request.session_epoch == 0
         topics: list[FetchableTopicResponse] = []
@@ -149,7 +201,16 @@ class _Answer:
                 )
             current.append(self._partition(key, target, fetched))
         session_id = SESSIONLESS if self._session is None else self._session.id
-        return FetchResponse(0, 0, session_id, topics)
+        return FetchResponse(throttle_ms, 0, session_id, topics)
+
+    def _withheld(self, throttle_ms: int) -> FetchResponse:
+        """The client shall ask again after its wait (KIP-219), and then begin its session anew."""
+        session = self._session
+        if session is not None and self._request.session_epoch == INITIAL_EPOCH:
+            self._context.session.fetch_sessions.forget(session)
+            session = None
+        session_id = SESSIONLESS if session is None else session.id
+        return FetchResponse(throttle_ms, 0, session_id, [])
 
     def _is_news(self, key: PartitionKey, fetched: Fetched) -> bool:
         """Whether an incremental answer must name this partition; remembers what it is told."""

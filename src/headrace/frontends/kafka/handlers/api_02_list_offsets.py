@@ -15,6 +15,7 @@ from headrace.codecs.kafka.generated.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from headrace.frontends.kafka.authorization import raise_if_topic_refused
 from headrace.frontends.kafka.errors import error_code
 from headrace.model.errors import (
     HeadraceError,
@@ -22,6 +23,7 @@ from headrace.model.errors import (
     UnknownTopicOrPartition,
     UnsupportedVersion,
 )
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from headrace.broker.topics import Partition
@@ -49,6 +51,7 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
         responses = []
         for wanted in topic.partitions:
             try:
+                raise_if_topic_refused(context, Operation.DESCRIBE, topic.name)
                 if asked[topic.name, wanted.partition_index] > 1:
                     raise InvalidRequest("a partition is named twice")
                 answer = _find(topic.name, wanted, committed_only, context)
@@ -76,7 +79,10 @@ def _find(
 def _offset(partition: Partition, timestamp: int, committed_only: bool) -> tuple[int, int]:
     """(timestamp, offset); the special values answer with no timestamp of their own."""
     log = partition.log
-    end_offset = log.last_stable_offset if committed_only else log.high_watermark
+    end_offset = log.high_watermark
+    if committed_only:
+        # DeleteRecords may have passed the beginning of a transaction that is open.
+        end_offset = max(log.last_stable_offset, log.log_start_offset)
     if timestamp == LATEST:
         return -1, end_offset
     if timestamp in (EARLIEST, EARLIEST_LOCAL):

@@ -4,8 +4,8 @@ v2-4 a retention of the client's own · v3 throttle time · v6 leader epoch · v
 v8 flexible · v9 the generation may be a member epoch (KIP-848), GROUP_ID_NOT_FOUND and
 STALE_MEMBER_EPOCH · v10 topics by id.
 
-Offsets of topics and partitions that do not exist are refused one by one; what refuses the member
-refuses all the others.
+Offsets of topics that do not exist, or may not be read, are refused one by one; what refuses the
+member refuses all the others.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from headrace.codecs.kafka.generated.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from headrace.coordination.groups.commands import CommitOffsets, OffsetToCommit
+from headrace.frontends.kafka.authorization import maybe_group_refusal, maybe_topic_refusal
 from headrace.frontends.kafka.errors import NONE, error_code
 from headrace.frontends.kafka.group_answers import ask
 from headrace.model.errors import HeadraceError, UnknownTopicId, UnknownTopicOrPartition
 from headrace.model.topic import TopicPartition
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from headrace.broker.topics import Topic
@@ -42,16 +44,20 @@ NO_RETENTION = -1
 
 
 def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse | Pending:
+    group_refusal = maybe_group_refusal(context, Operation.READ, request.group_id)
     offsets: list[OffsetToCommit] = []
     accepted: list[OffsetCommitResponsePartition] = []
     topics = []
     for wanted in request.topics:
         topic = _known_topic(wanted, context)
+        refusal = group_refusal or _maybe_refusal(wanted, topic, context)
         answers = []
         for partition in wanted.partitions:
             answer = OffsetCommitResponsePartition(partition.partition_index)
             answers.append(answer)
-            if topic is not None and 0 <= partition.partition_index < len(topic.partitions):
+            if refusal is not None:
+                answer.error_code = error_code(refusal)
+            elif topic is not None and 0 <= partition.partition_index < len(topic.partitions):
                 offsets.append(_offset(topic, wanted, partition))
                 accepted.append(answer)
             else:
@@ -73,6 +79,14 @@ def _known_topic(wanted: OffsetCommitRequestTopic, context: RequestContext) -> T
     if context.version >= TOPIC_IDS_FROM:
         return topics.by_id(wanted.topic_id)
     return topics.get(wanted.name)
+
+
+def _maybe_refusal(
+    wanted: OffsetCommitRequestTopic, topic: Topic | None, context: RequestContext
+) -> HeadraceError | None:
+    if context.version < TOPIC_IDS_FROM:
+        return maybe_topic_refusal(context, Operation.READ, wanted.name)
+    return None if topic is None else maybe_topic_refusal(context, Operation.READ, topic.name)
 
 
 def _unknown(topic: Topic | None, context: RequestContext) -> HeadraceError:

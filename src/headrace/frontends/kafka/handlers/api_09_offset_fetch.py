@@ -23,15 +23,25 @@ from headrace.codecs.kafka.generated.offset_fetch import (
 )
 from headrace.coordination.groups.commands import FetchedOffset, FetchOffsets
 from headrace.coordination.groups.offset_commands import NO_OFFSET, UNKNOWN_LEADER_EPOCH
+from headrace.frontends.kafka.authorization import (
+    maybe_group_refusal,
+    maybe_topic_refusal,
+    raise_if_topic_refused,
+)
 from headrace.frontends.kafka.errors import NONE, error_code
 from headrace.frontends.kafka.group_answers import ask, ask_each
-from headrace.model.errors import HeadraceError, UnknownTopicId, UnstableOffset
+from headrace.model.errors import (
+    HeadraceError,
+    TopicAuthorizationFailed,
+    UnknownTopicId,
+    UnstableOffset,
+)
 from headrace.model.topic import NO_TOPIC_ID, TopicPartition
+from headrace.security.acl import Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from headrace.broker.topics import Topics
     from headrace.codecs.kafka.generated.offset_fetch import (
         OffsetFetchRequest,
         OffsetFetchRequestGroup,
@@ -47,20 +57,21 @@ SEVERAL_GROUPS_FROM = 8
 TOPIC_IDS_FROM = 10
 
 
-def handle(request: OffsetFetchRequest, context: RequestContext) -> Pending:
+def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse | Pending:
     if context.version < SEVERAL_GROUPS_FROM:
         return _one_group(request, context)
     by_id = context.version >= TOPIC_IDS_FROM
-    topics = context.broker.topics
-    wishes = [_wish(group, topics, request.require_stable, by_id=by_id) for group in request.groups]
+    wishes = [
+        _wish(group, context, request.require_stable, by_id=by_id) for group in request.groups
+    ]
 
     def render(replies: Sequence[Any]) -> OffsetFetchResponse:
         pairs = zip(wishes, replies, strict=True)
         return OffsetFetchResponse(
-            groups=[_group_answer(wish, reply, topics, by_id=by_id) for wish, reply in pairs]
+            groups=[_group_answer(wish, reply, context, by_id=by_id) for wish, reply in pairs]
         )
 
-    commands = [(wish.command.group_id, wish.command) for wish in wishes]
+    commands = [(wish.group_id, wish.command) for wish in wishes]
     return ask_each(context.broker.groups, commands, render)
 
 
@@ -68,51 +79,70 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> Pending:
 
 
 class _Wish(NamedTuple):
-    command: FetchOffsets
-    unknown: Sequence[OffsetFetchRequestTopics]
-    """Topics whose ids are not known."""
+    group_id: str
+    command: FetchOffsets | HeadraceError
+    refused: Sequence[tuple[OffsetFetchRequestTopics, HeadraceError]] = ()
+    """Topics whose ids are not known, and those that may not be described."""
+    is_for_all: bool = False
 
 
 def _wish(
-    group: OffsetFetchRequestGroup, topics: Topics, require_stable: bool, *, by_id: bool
+    group: OffsetFetchRequestGroup, context: RequestContext, require_stable: bool, *, by_id: bool
 ) -> _Wish:
+    refusal = maybe_group_refusal(context, Operation.DESCRIBE, group.group_id)
+    if refusal is not None:
+        return _Wish(group.group_id, refusal)
     partitions: list[TopicPartition] | None = None
-    unknown: list[OffsetFetchRequestTopics] = []
+    refused: list[tuple[OffsetFetchRequestTopics, HeadraceError]] = []
     ids = {}
     if group.topics is not None:
         partitions = []
         for wanted in group.topics:
-            topic = topics.by_id(wanted.topic_id) if by_id else None
-            if by_id and topic is None:
-                unknown.append(wanted)
+            try:
+                name = _described_name(wanted, context, by_id=by_id)
+            except HeadraceError as error:
+                refused.append((wanted, error))
                 continue
-            name = wanted.name if topic is None else topic.name
             ids[name] = wanted.topic_id
             partitions += [TopicPartition(name, index) for index in wanted.partition_indexes]
     command = FetchOffsets(
         group.group_id, partitions, group.member_id, group.member_epoch, require_stable, ids
     )
-    return _Wish(command, unknown)
+    return _Wish(group.group_id, command, refused, partitions is None)
+
+
+def _described_name(
+    wanted: OffsetFetchRequestTopics, context: RequestContext, *, by_id: bool
+) -> str:
+    name = wanted.name
+    if by_id:
+        topic = context.broker.topics.by_id(wanted.topic_id)
+        if topic is None:
+            raise UnknownTopicId("there is no topic with this id")
+        name = topic.name
+    raise_if_topic_refused(context, Operation.DESCRIBE, name)
+    return name
 
 
 def _group_answer(
-    wish: _Wish, reply: Any, topics: Topics, *, by_id: bool
+    wish: _Wish, reply: Any, context: RequestContext, *, by_id: bool
 ) -> OffsetFetchResponseGroup:
-    group_id = wish.command.group_id
     if isinstance(reply, HeadraceError):
-        return OffsetFetchResponseGroup(group_id, [], error_code(reply))
+        return OffsetFetchResponseGroup(wish.group_id, [], error_code(reply))
+    if wish.is_for_all:
+        reply = _without_hidden(reply, context)
     answers = []
     for name, fetched in groupby(reply, key=_topic_of):
         topic_id = NO_TOPIC_ID
         if by_id:
-            topic = topics.get(name)
+            topic = context.broker.topics.get(name)
             if topic is None:
                 continue  # all offsets were asked for, and this topic has no id any more
             topic_id = topic.id
         partitions = [_partition(each) for each in fetched]
         answers.append(OffsetFetchResponseTopics(name, topic_id, partitions))
-    answers += [_unknown_topic(wanted) for wanted in wish.unknown]
-    return OffsetFetchResponseGroup(group_id, answers)
+    answers += [_refused_topic(wanted, error) for wanted, error in wish.refused]
+    return OffsetFetchResponseGroup(wish.group_id, answers)
 
 
 def _partition(fetched: FetchedOffset) -> OffsetFetchResponsePartitions:
@@ -125,38 +155,69 @@ def _partition(fetched: FetchedOffset) -> OffsetFetchResponsePartitions:
     )
 
 
-def _unknown_topic(wanted: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
-    code = error_code(UnknownTopicId())
+def _refused_topic(
+    wanted: OffsetFetchRequestTopics, error: HeadraceError
+) -> OffsetFetchResponseTopics:
+    code = error_code(error)
     partitions = [
         OffsetFetchResponsePartitions(index, NO_OFFSET, UNKNOWN_LEADER_EPOCH, "", code)
         for index in wanted.partition_indexes
     ]
-    return OffsetFetchResponseTopics("", wanted.topic_id, partitions)
+    return OffsetFetchResponseTopics(wanted.name, wanted.topic_id, partitions)
 
 
 # --- before version 8 ---------------------------------------------------------------------------
 
 
-def _one_group(request: OffsetFetchRequest, context: RequestContext) -> Pending:
-    partitions = None
+def _one_group(
+    request: OffsetFetchRequest, context: RequestContext
+) -> OffsetFetchResponse | Pending:
+    asked = None
     if request.topics is not None:
-        partitions = [
+        asked = [
             TopicPartition(topic.name, index)
             for topic in request.topics
             for index in topic.partition_indexes
         ]
+    hidden = _hidden_topics(asked or (), context)
     version = context.version
 
     def render(reply: Any) -> OffsetFetchResponse:
         if not isinstance(reply, HeadraceError):
-            return OffsetFetchResponse(topics=_topics(reply, NONE))
+            found = _without_hidden(reply, context) if asked is None else reply
+            refused = [_nothing(each) for each in asked or () if each.topic in hidden]
+            code = error_code(TopicAuthorizationFailed())
+            return OffsetFetchResponse(topics=_topics(found, NONE) + _topics(refused, code))
         code = error_code(reply)
         if version >= TOP_LEVEL_ERROR_FROM:
             return OffsetFetchResponse(error_code=code)
-        return OffsetFetchResponse(topics=_topics([_nothing(p) for p in partitions or ()], code))
+        return OffsetFetchResponse(topics=_topics([_nothing(p) for p in asked or ()], code))
 
+    refusal = maybe_group_refusal(context, Operation.DESCRIBE, request.group_id)
+    if refusal is not None:
+        return render(refusal)
+    partitions = None if asked is None else [each for each in asked if each.topic not in hidden]
     command = FetchOffsets(request.group_id, partitions, require_stable=request.require_stable)
     return ask(context.broker.groups, request.group_id, command, render)
+
+
+def _hidden_topics(partitions: Sequence[TopicPartition], context: RequestContext) -> set[str]:
+    return {
+        name
+        for name in {each.topic for each in partitions}
+        if maybe_topic_refusal(context, Operation.DESCRIBE, name) is not None
+    }
+
+
+def _without_hidden(
+    fetched: Sequence[FetchedOffset], context: RequestContext
+) -> list[FetchedOffset]:
+    """Of all offsets, those of topics that may be described."""
+    return [
+        each
+        for each in fetched
+        if context.allows(Operation.DESCRIBE, ResourceType.TOPIC, each.partition.topic)
+    ]
 
 
 def _topics(fetched: Sequence[FetchedOffset], code: int) -> list[OffsetFetchResponseTopic]:

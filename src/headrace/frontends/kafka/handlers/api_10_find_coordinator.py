@@ -3,7 +3,7 @@
 v1 key types, error message · v3 flexible · v4 several keys · v6 share groups (not served).
 
 One node coordinates everything, so the answer is this listener's own address. Asking for a group
-makes the topic that groups live in.
+or a transactional id makes the topic that they live in.
 """
 
 from __future__ import annotations
@@ -14,8 +14,13 @@ from headrace.codecs.kafka.generated.find_coordinator import (
     Coordinator,
     FindCoordinatorResponse,
 )
+from headrace.frontends.kafka.authorization import (
+    raise_if_group_refused,
+    raise_if_transactional_id_refused,
+)
 from headrace.frontends.kafka.errors import NONE, error_code, error_message
 from headrace.model.errors import HeadraceError, InvalidRequest
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from headrace.codecs.kafka.generated.find_coordinator import FindCoordinatorRequest
@@ -46,8 +51,12 @@ def handle(request: FindCoordinatorRequest, context: RequestContext) -> FindCoor
 def _find(key: str, key_type: int, context: RequestContext) -> Coordinator:
     try:
         if key_type == GROUP:
+            raise_if_group_refused(context, Operation.DESCRIBE, key)
             context.broker.groups.prepare(key)
-        elif key_type != TRANSACTION:
+        elif key_type == TRANSACTION:
+            raise_if_transactional_id_refused(context, Operation.DESCRIBE, key)
+            context.broker.transactions.prepare(key)
+        else:
             raise InvalidRequest(f"coordinators of type {key_type} are not served")
     except HeadraceError as error:
         return Coordinator(key, NO_NODE, "", NO_PORT, error_code(error), error_message(error))

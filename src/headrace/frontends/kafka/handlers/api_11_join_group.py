@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.codecs.kafka.generated.join_group import JoinGroupResponse, JoinGroupResponseMember
 from headrace.coordination.groups.commands import JoinGroup, Protocol
+from headrace.frontends.kafka.authorization import maybe_group_refusal
 from headrace.frontends.kafka.errors import error_code
 from headrace.frontends.kafka.group_answers import ask
 from headrace.model.errors import HeadraceError, MemberIdRequired
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from headrace.codecs.kafka.generated.join_group import JoinGroupRequest
@@ -32,7 +34,7 @@ SKIP_ASSIGNMENT_FROM = 9
 NO_GENERATION = -1
 
 
-def handle(request: JoinGroupRequest, context: RequestContext) -> Pending:
+def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse | Pending:
     version = context.version
     no_protocol = None if version >= NULL_PROTOCOL_FROM else ""
 
@@ -49,6 +51,9 @@ def handle(request: JoinGroupRequest, context: RequestContext) -> Pending:
             )
         return _joined(reply, no_protocol)
 
+    refusal = maybe_group_refusal(context, Operation.READ, request.group_id)
+    if refusal is not None:
+        return render(refusal)
     return ask(context.broker.groups, request.group_id, _command(request, context), render)
 
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.codecs.kafka.generated.leave_group import LeaveGroupResponse, MemberResponse
 from headrace.coordination.groups.commands import LeaveGroup, LeavingMember
+from headrace.frontends.kafka.authorization import maybe_group_refusal
 from headrace.frontends.kafka.errors import NONE, error_code
 from headrace.frontends.kafka.group_answers import ask
 from headrace.model.errors import HeadraceError, UnknownMember
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from headrace.codecs.kafka.generated.leave_group import LeaveGroupRequest
@@ -25,7 +27,10 @@ VERSIONS = (0, 5)
 SEVERAL_MEMBERS_FROM = 3
 
 
-def handle(request: LeaveGroupRequest, context: RequestContext) -> Pending:
+def handle(request: LeaveGroupRequest, context: RequestContext) -> LeaveGroupResponse | Pending:
+    refusal = maybe_group_refusal(context, Operation.READ, request.group_id)
+    if refusal is not None:
+        return LeaveGroupResponse(error_code=error_code(refusal))
     if context.version >= SEVERAL_MEMBERS_FROM:
         leaving = tuple(LeavingMember(m.member_id, m.group_instance_id) for m in request.members)
         is_batch = True

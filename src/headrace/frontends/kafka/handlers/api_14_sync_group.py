@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.codecs.kafka.generated.sync_group import SyncGroupResponse
 from headrace.coordination.groups.commands import SyncGroup
+from headrace.frontends.kafka.authorization import maybe_group_refusal
 from headrace.frontends.kafka.errors import NONE, error_code
 from headrace.frontends.kafka.group_answers import ask
 from headrace.model.errors import HeadraceError
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from headrace.codecs.kafka.generated.sync_group import SyncGroupRequest
@@ -24,7 +26,10 @@ API_KEY = 14
 VERSIONS = (0, 5)
 
 
-def handle(request: SyncGroupRequest, context: RequestContext) -> Pending:
+def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse | Pending:
+    refusal = maybe_group_refusal(context, Operation.READ, request.group_id)
+    if refusal is not None:
+        return _render(refusal)
     command = SyncGroup(
         request.group_id,
         request.generation_id,

@@ -17,10 +17,12 @@ from headrace.codecs.kafka.generated.describe_groups import (
 )
 from headrace.coordination.groups.classic_states import ClassicState
 from headrace.coordination.groups.commands import DescribeGroup
+from headrace.frontends.kafka.authorization import maybe_group_refusal
 from headrace.frontends.kafka.authorized_operations import group_operations
 from headrace.frontends.kafka.errors import NONE, error_code, error_message
 from headrace.frontends.kafka.group_answers import ask_each
 from headrace.model.errors import GroupNotFound, HeadraceError
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,20 +37,26 @@ NOT_FOUND_FROM = 6
 
 
 def handle(request: DescribeGroupsRequest, context: RequestContext) -> Pending:
-    operations = group_operations(is_asked=request.include_authorized_operations)
     version = context.version
+    is_asked = request.include_authorized_operations
 
     def render(replies: Sequence[Any]) -> DescribeGroupsResponse:
         return DescribeGroupsResponse(
             groups=[
                 _refused(group_id, reply, version)
                 if isinstance(reply, HeadraceError)
-                else _described(reply, operations)
+                else _described(reply, group_operations(context, group_id, is_asked=is_asked))
                 for group_id, reply in zip(request.groups, replies, strict=True)
             ]
         )
 
-    commands = [(group_id, DescribeGroup(group_id)) for group_id in request.groups]
+    commands = [
+        (
+            group_id,
+            maybe_group_refusal(context, Operation.DESCRIBE, group_id) or DescribeGroup(group_id),
+        )
+        for group_id in request.groups
+    ]
     return ask_each(context.broker.groups, commands, render)
 
 

@@ -13,8 +13,10 @@ from headrace.codecs.kafka.generated.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from headrace.frontends.kafka.authorization import raise_if_topic_refused
 from headrace.frontends.kafka.errors import error_code
 from headrace.model.errors import HeadraceError
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from headrace.codecs.kafka.generated.delete_records import (
@@ -46,6 +48,7 @@ def _delete(
 ) -> DeleteRecordsPartitionResult:
     index = wanted.partition_index
     try:
+        raise_if_topic_refused(context, Operation.DELETE, name)
         low = delete_records_before(context.broker.topics, name, index, wanted.offset)
     except HeadraceError as error:
         return DeleteRecordsPartitionResult(index, NO_LOW_WATERMARK, error_code(error))

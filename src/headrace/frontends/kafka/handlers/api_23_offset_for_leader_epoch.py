@@ -10,8 +10,10 @@ from headrace.codecs.kafka.generated.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
+from headrace.frontends.kafka.authorization import raise_if_topic_refused
 from headrace.frontends.kafka.errors import error_code
 from headrace.model.errors import HeadraceError, UnknownTopicOrPartition
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from headrace.codecs.kafka.generated.offset_for_leader_epoch import (
@@ -42,6 +44,7 @@ def _end_offset(
     topic: str, wanted: OffsetForLeaderPartition, context: RequestContext
 ) -> EpochEndOffset:
     try:
+        raise_if_topic_refused(context, Operation.DESCRIBE, topic)
         partition = context.broker.topics.partition(topic, wanted.partition)
         if partition is None:
             raise UnknownTopicOrPartition(f"there is no partition {topic}-{wanted.partition}")

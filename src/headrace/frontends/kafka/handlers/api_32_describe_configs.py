@@ -24,11 +24,13 @@ from headrace.frontends.kafka.config_resources import (
     KIND_CODES,
     SOURCE_CODES,
     config_resource,
+    raise_if_config_refused,
 )
 from headrace.frontends.kafka.errors import error_code, error_message
 from headrace.frontends.kafka.log_levels import log_levels
 from headrace.model.errors import HeadraceError, InvalidRequest, UnknownTopicOrPartition
 from headrace.model.topic import raise_if_illegal_topic_name
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +68,7 @@ def _describe(
     )
     try:
         resource = config_resource(wanted.resource_type, wanted.resource_name)
+        raise_if_config_refused(context, Operation.DESCRIBE_CONFIGS, resource)
         keys = wanted.configuration_keys or None
         if resource.type is ResourceType.BROKER_LOGGER:
             result.configs = _log_levels(resource, keys, context)

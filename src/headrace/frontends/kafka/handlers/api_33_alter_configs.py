@@ -12,10 +12,15 @@ from headrace.codecs.kafka.generated.alter_configs import (
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-from headrace.frontends.kafka.config_resources import config_resource, repeated_resources
+from headrace.frontends.kafka.config_resources import (
+    config_resource,
+    raise_if_config_refused,
+    repeated_resources,
+)
 from headrace.frontends.kafka.durable_answer import answer_when_durable
 from headrace.frontends.kafka.errors import error_code, error_message
 from headrace.model.errors import HeadraceError, InvalidRequest
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from headrace.codecs.kafka.generated.alter_configs import (
@@ -52,6 +57,7 @@ def _replace(
         if is_repeated:
             raise InvalidRequest("the resource is named more than once")
         resource = config_resource(wanted.resource_type, wanted.resource_name)
+        raise_if_config_refused(context, Operation.ALTER_CONFIGS, resource)
         context.broker.configurations.replace(
             resource, _settings(wanted), validate_only=validate_only
         )

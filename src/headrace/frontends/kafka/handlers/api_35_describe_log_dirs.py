@@ -14,8 +14,10 @@ from headrace.codecs.kafka.generated.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from headrace.frontends.kafka.authorization import maybe_cluster_refusal
 from headrace.frontends.kafka.errors import error_code
 from headrace.model.errors import StorageFailure
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +31,9 @@ VERSIONS = (1, 5)
 
 
 def handle(request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:
+    refusal = maybe_cluster_refusal(context, Operation.DESCRIBE)
+    if refusal is not None:
+        return DescribeLogDirsResponse(error_code=error_code(refusal))
     store = context.broker.store
     result = DescribeLogDirsResult(log_dir=store.directory)
     try:

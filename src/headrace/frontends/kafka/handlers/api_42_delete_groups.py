@@ -12,8 +12,10 @@ from headrace.codecs.kafka.generated.delete_groups import (
     DeleteGroupsResponse,
 )
 from headrace.coordination.groups.commands import DeleteGroup
+from headrace.frontends.kafka.authorization import maybe_group_refusal
 from headrace.frontends.kafka.errors import NONE, error_code
 from headrace.frontends.kafka.group_answers import ask_each
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,4 +38,8 @@ def handle(request: DeleteGroupsRequest, context: RequestContext) -> Pending:
             ]
         )
 
-    return ask_each(context.broker.groups, [(name, DeleteGroup(name)) for name in names], render)
+    commands = [
+        (name, maybe_group_refusal(context, Operation.DELETE, name) or DeleteGroup(name))
+        for name in names
+    ]
+    return ask_each(context.broker.groups, commands, render)

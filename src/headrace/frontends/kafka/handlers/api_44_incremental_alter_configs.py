@@ -14,11 +14,16 @@ from headrace.codecs.kafka.generated.incremental_alter_configs import (
 )
 from headrace.config.alter import Change, Operation
 from headrace.coordination.metadata.records import ResourceType
-from headrace.frontends.kafka.config_resources import config_resource, repeated_resources
+from headrace.frontends.kafka.config_resources import (
+    config_resource,
+    raise_if_config_refused,
+    repeated_resources,
+)
 from headrace.frontends.kafka.durable_answer import answer_when_durable
 from headrace.frontends.kafka.errors import error_code, error_message
 from headrace.frontends.kafka.log_levels import reset_log_level, set_log_level
 from headrace.model.errors import HeadraceError, InvalidRequest
+from headrace.security import acl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +68,7 @@ def _alter(
         if is_repeated:
             raise InvalidRequest("the resource is named more than once")
         resource = config_resource(wanted.resource_type, wanted.resource_name)
+        raise_if_config_refused(context, acl.Operation.ALTER_CONFIGS, resource)
         changes = [_change(config) for config in wanted.configs]
         configurations = context.broker.configurations
         if resource.type is ResourceType.BROKER_LOGGER:

@@ -14,10 +14,12 @@ from headrace.codecs.kafka.generated.offset_delete import (
     OffsetDeleteResponseTopic,
 )
 from headrace.coordination.groups.commands import DeleteOffsets
+from headrace.frontends.kafka.authorization import maybe_group_refusal, maybe_topic_refusal
 from headrace.frontends.kafka.errors import NONE, error_code
 from headrace.frontends.kafka.group_answers import ask
 from headrace.model.errors import HeadraceError, UnknownTopicOrPartition
 from headrace.model.topic import TopicPartition
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from headrace.codecs.kafka.generated.offset_delete import OffsetDeleteRequest
@@ -27,16 +29,22 @@ API_KEY = 47
 VERSIONS = (0, 0)
 
 
-def handle(request: OffsetDeleteRequest, context: RequestContext) -> Pending:
+def handle(request: OffsetDeleteRequest, context: RequestContext) -> OffsetDeleteResponse | Pending:
+    refusal = maybe_group_refusal(context, Operation.DELETE, request.group_id)
+    if refusal is not None:
+        return OffsetDeleteResponse(error_code=error_code(refusal))
     partitions: list[TopicPartition] = []
     accepted: list[OffsetDeleteResponsePartition] = []
     topics = []
     for topic in request.topics:
+        topic_refusal = maybe_topic_refusal(context, Operation.READ, topic.name)
         answers = []
         for wanted in topic.partitions:
             answer = OffsetDeleteResponsePartition(wanted.partition_index)
             answers.append(answer)
-            if context.broker.topics.partition(topic.name, wanted.partition_index) is None:
+            if topic_refusal is not None:
+                answer.error_code = error_code(topic_refusal)
+            elif context.broker.topics.partition(topic.name, wanted.partition_index) is None:
                 answer.error_code = error_code(UnknownTopicOrPartition())
             else:
                 partitions.append(TopicPartition(topic.name, wanted.partition_index))

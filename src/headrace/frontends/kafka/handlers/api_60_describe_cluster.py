@@ -42,7 +42,7 @@ def handle(request: DescribeClusterRequest, context: RequestContext) -> Describe
             )
         ],
         cluster_authorized_operations=cluster_operations(
-            is_asked=request.include_cluster_authorized_operations
+            context, is_asked=request.include_cluster_authorized_operations
         ),
     )
 

@@ -7,6 +7,7 @@ Null stands for: as in the last heartbeat. Ids, not names, address topics in ass
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.codecs.kafka.generated.consumer_group_heartbeat import (
@@ -15,9 +16,14 @@ from headrace.codecs.kafka.generated.consumer_group_heartbeat import (
     ResponseTopicPartitions,
 )
 from headrace.coordination.groups.consumer_commands import ConsumerHeartbeat
+from headrace.frontends.kafka.authorization import (
+    raise_if_group_refused,
+    raise_if_topic_refused,
+)
 from headrace.frontends.kafka.errors import NONE, error_code, error_message
 from headrace.frontends.kafka.group_answers import ask, raise_if_not_served
 from headrace.model.errors import HeadraceError, InvalidRequest
+from headrace.security.acl import Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +51,9 @@ def handle(
         raise_if_not_served(context)
         if not request.group_id:
             raise InvalidRequest("the group id must not be empty")
+        raise_if_group_refused(context, Operation.READ, request.group_id)
+        for name in request.subscribed_topic_names or ():
+            raise_if_topic_refused(context, Operation.DESCRIBE, name)
     except HeadraceError as error:
         return _render(error)
     names = request.subscribed_topic_names
@@ -62,6 +71,11 @@ def handle(
         client_id=context.client_id or "",
         client_host=f"/{context.host}",
         may_lack_member_id=context.version < CLIENT_MADE_MEMBER_ID_FROM,
+        is_visible=(
+            None
+            if context.broker.access is None
+            else partial(context.allows, Operation.DESCRIBE, ResourceType.TOPIC)
+        ),
     )
     return ask(context.broker.groups, request.group_id, command, _render)
 

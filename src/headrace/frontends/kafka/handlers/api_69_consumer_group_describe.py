@@ -16,10 +16,12 @@ from headrace.codecs.kafka.generated.consumer_group_describe import (
     TopicPartitions,
 )
 from headrace.coordination.groups.consumer_commands import DescribeConsumerGroup
+from headrace.frontends.kafka.authorization import maybe_group_refusal
 from headrace.frontends.kafka.authorized_operations import group_operations
 from headrace.frontends.kafka.errors import NONE, error_code, error_message
 from headrace.frontends.kafka.group_answers import ask_each, raise_if_not_served
-from headrace.model.errors import HeadraceError
+from headrace.model.errors import HeadraceError, TopicAuthorizationFailed
+from headrace.security.acl import Operation, ResourceType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,24 +52,45 @@ def handle(
         return ConsumerGroupDescribeResponse(
             groups=[_refused(group_id, error) for group_id in request.group_ids]
         )
-    operations = group_operations(is_asked=request.include_authorized_operations)
+    is_asked = request.include_authorized_operations
 
     def render(replies: Sequence[Any]) -> ConsumerGroupDescribeResponse:
         return ConsumerGroupDescribeResponse(
             groups=[
                 _refused(group_id, reply)
                 if isinstance(reply, HeadraceError)
-                else _described(reply, operations)
+                else _described_or_refused(reply, context, is_asked=is_asked)
                 for group_id, reply in zip(request.group_ids, replies, strict=True)
             ]
         )
 
-    commands = [(group_id, DescribeConsumerGroup(group_id)) for group_id in request.group_ids]
+    commands = [
+        (
+            group_id,
+            maybe_group_refusal(context, Operation.DESCRIBE, group_id)
+            or DescribeConsumerGroup(group_id),
+        )
+        for group_id in request.group_ids
+    ]
     return ask_each(context.broker.groups, commands, render)
 
 
 def _refused(group_id: str, error: HeadraceError) -> DescribedGroup:
     return DescribedGroup(error_code(error), error_message(error), group_id)
+
+
+def _described_or_refused(
+    group: DescribedConsumerGroup, context: RequestContext, *, is_asked: bool
+) -> DescribedGroup:
+    """A group whose members read a topic that may not be described is not described at all."""
+    topics = {
+        topic.name for member in group.members for topic in (*member.assigned, *member.target)
+    }
+    if all(context.allows(Operation.DESCRIBE, ResourceType.TOPIC, name) for name in topics):
+        operations = group_operations(context, group.group_id, is_asked=is_asked)
+        return _described(group, operations)
+    error = TopicAuthorizationFailed("the group reads topics that may not be described")
+    return _refused(group.group_id, error)
 
 
 def _described(group: DescribedConsumerGroup, operations: int) -> DescribedGroup:

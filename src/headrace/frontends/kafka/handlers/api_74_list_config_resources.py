@@ -12,8 +12,10 @@ from headrace.codecs.kafka.generated.list_config_resources import (
     ListConfigResourcesResponse,
 )
 from headrace.coordination.metadata.records import ResourceType
+from headrace.frontends.kafka.authorization import maybe_cluster_refusal
 from headrace.frontends.kafka.errors import error_code
 from headrace.model.errors import UnsupportedVersion
+from headrace.security.acl import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,6 +32,9 @@ TYPES_FROM = 1
 def handle(
     request: ListConfigResourcesRequest, context: RequestContext
 ) -> ListConfigResourcesResponse:
+    refusal = maybe_cluster_refusal(context, Operation.DESCRIBE_CONFIGS)
+    if refusal is not None:
+        return ListConfigResourcesResponse(error_code=error_code(refusal))
     if context.version < TYPES_FROM:
         types = [ResourceType.CLIENT_METRICS]
     elif not request.resource_types:

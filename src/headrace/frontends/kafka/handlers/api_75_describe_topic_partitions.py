@@ -14,10 +14,12 @@ from headrace.codecs.kafka.generated.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
     ResponseCursor,
 )
+from headrace.frontends.kafka.authorization import maybe_topic_refusal
 from headrace.frontends.kafka.authorized_operations import topic_operations
 from headrace.frontends.kafka.errors import error_code
 from headrace.model.errors import HeadraceError, InvalidRequest, UnknownTopicOrPartition
 from headrace.model.topic import INTERNAL_TOPICS, raise_if_illegal_topic_name
+from headrace.security.acl import Operation, ResourceType
 
 if TYPE_CHECKING:
     from headrace.broker.topics import Topic
@@ -35,7 +37,7 @@ def handle(
 ) -> DescribeTopicPartitionsResponse:
     topics = context.broker.topics
     cursor = request.cursor
-    names = {topic.name for topic in request.topics} or {topic.name for topic in topics}
+    names = {topic.name for topic in request.topics} or _visible(context)
     limit = context.broker.config.max_request_partition_size_limit
     left = min(request.response_partition_limit, limit)
     if left < 1 or (cursor is not None and cursor.partition_index < 0):
@@ -44,9 +46,10 @@ def handle(
     for name in sorted(names):
         if cursor is not None and name < cursor.topic_name:
             continue
+        refusal = maybe_topic_refusal(context, Operation.DESCRIBE, name)
         topic = topics.get(name)
-        if topic is None:
-            answers.append(_unknown(name))
+        if topic is None or refusal is not None:
+            answers.append(_unknown(name) if refusal is None else _failed(name, refusal))
             continue
         start = cursor.partition_index if cursor and name == cursor.topic_name else 0
         if left == 0:
@@ -59,6 +62,14 @@ def handle(
             response.next_cursor = ResponseCursor(name, end)
             break
     return response
+
+
+def _visible(context: RequestContext) -> set[str]:
+    return {
+        topic.name
+        for topic in context.broker.topics
+        if context.allows(Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
+    }
 
 
 def _described(
@@ -82,7 +93,7 @@ def _described(
             )
             for partition in topic.partitions[start : start + count_max]
         ],
-        topic_authorized_operations=topic_operations(is_asked=True),
+        topic_authorized_operations=topic_operations(context, topic.name, is_asked=True),
     )
 
 

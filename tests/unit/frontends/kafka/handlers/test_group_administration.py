@@ -15,9 +15,10 @@ from headrace.frontends.kafka.handlers import (
     api_16_list_groups,
     api_42_delete_groups,
 )
-from headrace.model.topic import CONSUMER_OFFSETS_TOPIC, TopicPartition
+from headrace.model.topic import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, TopicPartition
 from headrace.testing.group_bench import join_command
 from headrace.testing.group_door import GroupDoor
+from headrace.testing.transaction_door import TransactionDoor
 
 INVALID_GROUP_ID, INVALID_REQUEST, NOT_EMPTY, NOT_FOUND = 24, 42, 68, 69
 
@@ -58,12 +59,16 @@ def test_several_coordinators_are_found(version: int) -> None:
 
 
 def test_coordinator_of_a_transaction_is_this_broker_and_that_of_a_share_is_nobody() -> None:
-    door = GroupDoor()
+    door = TransactionDoor()
     for key_type, code in ((1, 0), (2, INVALID_REQUEST)):
         request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["x"])
         (found,) = door.call(api_10_find_coordinator, request, 6).coordinators
         assert found.error_code == code
+    assert TRANSACTION_STATE_TOPIC in door.bench.topics
     assert CONSUMER_OFFSETS_TOPIC not in door.bench.topics
+    request = FindCoordinatorRequest(key_type=1, coordinator_keys=[""])
+    (refused,) = door.call(api_10_find_coordinator, request, 6).coordinators
+    assert refused.error_code == INVALID_REQUEST
 
 
 @pytest.mark.parametrize("version", range(7))

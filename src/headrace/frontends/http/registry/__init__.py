@@ -1,0 +1,1 @@
+"""Confluent's schema registry as an ASGI application: handlers translate, schemas decides."""
