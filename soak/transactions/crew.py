@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from headrace.testing.history_transactions import PipelineHistory
 
 NEW_ID_SHARE = 0.25
+BUSY_SHARE = 0.7
+"""Of the victims: the one that committed last, who is most likely in its next transaction."""
 ENDED_BY_THEMSELVES_MAX = 1_000
 ERROR_CHARACTERS_MAX = 2_000
 ROOT = Path(__file__).parents[2]
@@ -67,7 +69,7 @@ class Crew:
 
     def kill_one(self) -> None:
         """kill -9 of one of them, and a new process in its place."""
-        member = self._chance.choice(self._members)
+        member = self._victim()
         member.process.kill()
         member.process.wait()
         self.kills += 1
@@ -79,8 +81,7 @@ class Crew:
 
     def freeze_one(self) -> Callable[[], None]:
         """One of them stops for a while, as in a long pause of a collector; call to go on."""
-        member = self._chance.choice(self._members)
-        process = member.process
+        process = self._victim().process
         self.freezes += 1
         process.send_signal(signal.SIGSTOP)
         return lambda: process.send_signal(signal.SIGCONT)
@@ -110,6 +111,14 @@ class Crew:
                 elif what == ABORTED_LINE:
                     history.aborted(transaction)
 
+    def _victim(self) -> Member:
+        if self._chance.random() < BUSY_SHARE:
+            return max(self._members, key=lambda member: self._output(member.name).stat().st_mtime)
+        return self._chance.choice(self._members)
+
+    def _output(self, name: str) -> Path:
+        return self._directory / f"{name}.out"
+
     def _replace(self, member: Member, transactional_id: str) -> None:
         self._members[member.place] = self._spawn(member.place, transactional_id)
 
@@ -119,7 +128,7 @@ class Crew:
         seed = self._chance.randrange(2**31)
         task = Task(self._bootstrap_servers, transactional_id, name, seed)
         with (
-            (self._directory / f"{name}.out").open("wb") as output,
+            self._output(name).open("wb") as output,
             (self._directory / f"{name}.err").open("wb") as errors,
         ):
             process = subprocess.Popen(self._command(task), cwd=ROOT, stdout=output, stderr=errors)

@@ -38,8 +38,8 @@ BROKER_SHARE = 0.35
 BOTH_SHARE = 0.3
 """Of the broker's kills: a processor dies while the broker is away."""
 FREEZE_EVERY_KILLS = 10
-FREEZE_SECONDS = 4.0
-"""Longer than a session, so that the frozen one's partitions are given to others."""
+FREEZE_SECONDS = TRANSACTION_TIMEOUT_MS / 1000 + 2
+"""Longer than a session and a transaction: others get the partitions, and it must be fenced."""
 MOMENT_SECONDS_MAX = 0.03
 LOOK_SECONDS = 0.02
 STALL_SECONDS_MAX = 120.0

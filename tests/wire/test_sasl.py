@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import struct
 import time
@@ -15,8 +16,10 @@ from headrace.codecs.kafka.generated.describe_configs import (
     DescribeConfigsResource,
 )
 from headrace.codecs.kafka.generated.metadata import MetadataRequest
+from headrace.coordination.metadata.credentials import CredentialDeletion, CredentialUpsertion
 from headrace.frontends.kafka.served_apis import HANDLERS
 from headrace.security.acl import Principal
+from headrace.security.scram_credential import ScramMechanism
 from headrace.testing import Broker
 from tests.wire import secure
 from tests.wire.calls import batch, fetch, produce
@@ -305,6 +308,22 @@ def test_log_in_where_nobody_has_to_is_illegal():
         assert (answer.error_code, list(answer.mechanisms)) == (ILLEGAL_STATE, [])
         assert authenticate(client, plain("a", "b")).error_code == ILLEGAL_STATE
         assert is_served(client)
+
+
+def test_stored_user_gets_in_until_it_is_taken_away(broker: Broker):
+    salted = hashlib.pbkdf2_hmac("sha512", b"stored", b"salt", 4_096)
+    upsertion = CredentialUpsertion("dora", ScramMechanism.SCRAM_SHA_512, 4_096, b"salt", salted)
+    deletion = CredentialDeletion("dora", ScramMechanism.SCRAM_SHA_512)
+    ways = (
+        lambda client: log_in_scram(client, "dora", "stored", "SCRAM-SHA-512"),
+        lambda client: log_in_plain(client, "dora", "stored"),
+    )
+    for change, code in ((upsertion, 0), (deletion, FAILED)):
+        outcomes = broker.call(lambda server, c=change: server.broker.credentials.alter([c]))
+        assert outcomes == {"dora": None}
+        for log_in in ways:
+            with RawClient(broker.port_of("sasl_plaintext")) as client:
+                assert log_in(client).error_code == code
 
 
 def test_secrets_are_not_described(client: RawClient):
