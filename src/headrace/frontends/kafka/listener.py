@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from headrace.codecs.kafka.messages import API_NAMES
 from headrace.frontends.common.departures import Departures
 from headrace.frontends.kafka.fetch_sessions import FetchSessions
+from headrace.frontends.kafka.frame_buffers import FrameBuffers
 from headrace.frontends.kafka.large_frames import LargeFrames
 from headrace.frontends.kafka.served_apis import HANDLERS
 from headrace.frontends.kafka.session import Session
@@ -59,6 +60,7 @@ class KafkaListener:
         self.large_frames = LargeFrames(
             broker.config.queued_max_request_bytes, broker.config.socket_request_max_bytes
         )
+        self.frame_buffers = FrameBuffers()
         self.turns = Turns(asyncio.get_running_loop())
         self.departures = Departures(
             asyncio.get_running_loop(), broker.config.loop_spin_us / 1_000_000

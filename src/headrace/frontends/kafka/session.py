@@ -21,6 +21,7 @@ from headrace.codecs.kafka.headers import encode_response_frame
 from headrace.codecs.kafka.wire import skip_tagged_fields
 from headrace.frontends.common.outbox import Outbox, pin_files, release_files
 from headrace.frontends.kafka.context import Pending, RequestContext
+from headrace.frontends.kafka.frame_buffers import BUFFER_BYTES
 from headrace.frontends.kafka.handlers.api_18_api_versions import unsupported_version
 from headrace.frontends.kafka.large_frames import LARGE_FROM_BYTES
 from headrace.frontends.kafka.routes import Route, route_of
@@ -107,7 +108,11 @@ class Session(asyncio.BufferedProtocol):
         self._outbox_bytes_max = config.connection_buffered_bytes_max
         # Bytes that are no whole frame yet, or that wait while reading is paused.
         self._own: bytearray | mmap | None = None
+        self._own_end = 0
+        """How far ``_own`` may be filled: to the end of its frame, if that is known."""
         self._filled = 0
+        self._borrowed: bytearray | None = None
+        """``_own``, if it is one of the listener's buffers."""
         self._frame_begun = 0.0
         self._outgoing: list[Any] = []
         self._is_departing = False
@@ -140,11 +145,11 @@ class Session(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview | bytearray:
         if self._own is None:
             return self._listener.receive_view
-        if self._filled == len(self._own):
+        if self._filled == self._own_end:
             self._grow()
         if self._reserved_bytes:
             return memoryview(self._own)[self._filled : self._filled + TURN_READ_BYTES]
-        return memoryview(self._own)[self._filled :]
+        return memoryview(self._own)[self._filled : self._own_end]
 
     def buffer_updated(self, nbytes: int) -> None:
         self.last_active = self._loop.time()
@@ -152,9 +157,7 @@ class Session(asyncio.BufferedProtocol):
             view = self._listener.receive_view
             consumed = self._parse(view, nbytes)
             if consumed < nbytes and not self.closed:
-                self._own = bytearray(view[consumed:nbytes])
-                self._filled = nbytes - consumed
-                self._frame_begun = self.last_active
+                self._keep(view[consumed:nbytes])
         else:
             self._filled += nbytes
             self._parse_own()
@@ -172,7 +175,7 @@ class Session(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         self.outbox.close()
-        self._own = None
+        self._let_go()
         for slot in self._slots:
             if slot.pending is not None:
                 slot.pending.connection_closed()
@@ -186,6 +189,25 @@ class Session(asyncio.BufferedProtocol):
         self._listener.forget(self)
 
     # --- frames ---------------------------------------------------------------------------------
+
+    def _keep(self, rest: memoryview) -> None:
+        """Bytes of a frame that has only begun: they get a place of their own."""
+        self._filled = len(rest)
+        self._frame_begun = self.last_active
+        frame_end = 4 + _unpack_size(rest)[0] if self._filled >= 4 else 0
+        if FRAME_FIRST_BYTES < frame_end <= BUFFER_BYTES and self._filled < frame_end:
+            self._borrowed = self._listener.frame_buffers.take()
+        if self._borrowed is not None:
+            self._borrowed[: self._filled] = rest
+            self._own, self._own_end = self._borrowed, frame_end
+        else:
+            self._own, self._own_end = bytearray(rest), self._filled
+
+    def _let_go(self) -> None:
+        self._own, self._filled = None, 0
+        if self._borrowed is not None:
+            borrowed, self._borrowed = self._borrowed, None
+            self._listener.frame_buffers.give_back(borrowed)
 
     def _grow(self) -> None:
         """More room for the frame that has begun; never more than twice of what has come."""
@@ -202,8 +224,10 @@ class Session(asyncio.BufferedProtocol):
             grown = mmap(-1, frame_end, flags=MAP_PRIVATE | MAP_ANONYMOUS)
         else:
             grown = bytearray(max(size, self._filled + 1))
-        memoryview(grown)[: self._filled] = memoryview(self._own)[: self._filled]
-        self._own = grown
+        filled = self._filled
+        memoryview(grown)[:filled] = memoryview(self._own)[:filled]
+        self._let_go()
+        self._own, self._own_end, self._filled = grown, len(grown), filled
 
     def _parse_own(self) -> None:
         assert self._own is not None
@@ -212,12 +236,13 @@ class Session(asyncio.BufferedProtocol):
         if self.closed:
             return
         if consumed == filled:
-            self._own = None
-            self._filled = 0
+            self._let_go()
         elif consumed:
-            self._own = bytearray(memoryview(own)[consumed:filled])
-            self._filled = filled - consumed
-            self._frame_begun = self.last_active
+            with memoryview(own)[consumed:filled] as rest:
+                borrowed, self._borrowed = self._borrowed, None
+                self._keep(rest)
+            if borrowed is not None:
+                self._listener.frame_buffers.give_back(borrowed)
         if consumed and not self._is_busy:
             self._release_frame()
 
