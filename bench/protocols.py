@@ -41,7 +41,7 @@ class Repeated(Described, Protocol):
 
     @property
     def rounds_max(self) -> int:
-        """Rounds in a full run: 3, or fewer where one round takes long."""
+        """Rounds in a full run: 3, fewer where one takes long, more where one takes seconds."""
 
     @property
     def is_quick(self) -> bool:

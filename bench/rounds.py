@@ -26,10 +26,10 @@ ERROR_CHARACTERS_MAX = 1_000
 
 
 def rounds_of(work: Repeated, *, is_quick: bool, wanted: int | None) -> int:
-    """How often; more than usual only for work of which three rounds are usual."""
+    """How often; more than the work says only where it is quick enough for three rounds."""
     if wanted is not None:
         return wanted if work.rounds_max >= ROUNDS_FULL else min(wanted, work.rounds_max)
-    return min(ROUNDS_QUICK if is_quick else ROUNDS_FULL, work.rounds_max)
+    return min(ROUNDS_QUICK, work.rounds_max) if is_quick else work.rounds_max
 
 
 def steady_rounds(

@@ -40,7 +40,9 @@ class Throughput:
 
     @property
     def rounds_max(self) -> int:
-        return 3 if self.client == "librdkafka" else 2
+        if self.client == "java":
+            return 2
+        return 5 if self.is_quick else 3
 
 
 def throughput_figures(

@@ -160,13 +160,18 @@ class TransactionsRun:
         freezes = 0
         while self.result.kills_of_broker + self._crew.kills < self._kills:
             done = self.result.kills_of_broker + self._crew.kills
-            part = (done + self._chance.random()) / (self._kills + 1)
-            self._await(int(self._records * part))
+            self._await(self._next_mark(self._kills - done))
             time.sleep(self._chance.random() * MOMENT_SECONDS_MAX)
             self._strike()
             if done // FREEZE_EVERY_KILLS >= freezes:
                 self._freeze()
                 freezes += 1
+
+    def _next_mark(self, kills_left: int) -> int:
+        """Some of what is left is done before the next kill, in equal parts on average."""
+        now = self._progress.look()
+        mean = (self._records - now) / (kills_left + 1)
+        return min(self._records, now + 1 + int(2 * mean * self._chance.random()))
 
     def _strike(self) -> None:
         if self._chance.random() >= self._broker_share:

@@ -131,9 +131,9 @@ def _is_out_of_place(
     if segment.base_offset < end_offset:
         recovery.note(f"segment {segment.base_offset} overlaps the one before")
         return True
-    if segment.base_offset > end_offset:
+    if segment.base_offset > max(end_offset, holes_end):
         recovery.note(f"offsets {end_offset} to {segment.base_offset - 1} are missing")
-        return segment.base_offset > holes_end
+        return True
     return False
 
 

@@ -8,15 +8,20 @@ page cache to the socket without passing through Python.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
+
+from headrace.model.errors import HeadraceError
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
     from headrace.environment.ports import Buffer, DiskFile
+
+log = logging.getLogger(__name__)
 
 SENDFILE_BYTES_MIN = 32 * 1024
 """Below this a copy is cheaper than a system call of its own."""
@@ -98,21 +103,29 @@ class Outbox:
         self.stalled_since = 0.0
 
     def send(self, chunks: list[Buffer | FileSlice]) -> None:
-        """Take over the chunks, slices of files pinned, and send as much as the socket takes."""
+        """Take over the chunks, slices of files pinned, and send as much as the socket takes.
+
+        Never raises: whoever waits for an answer that cannot be sent is cut off."""
         if self._closed or self._transport.is_closing():
             release_files(chunks)
             return
         plain: list[Buffer] = []
-        for chunk in chunks:
+        for number, chunk in enumerate(chunks):
             if isinstance(chunk, (bytes, bytearray, memoryview)):
                 plain.append(chunk)
                 continue
             size = len(chunk)
-            descriptor = chunk.file.fileno() if chunk.file is not None else -1
-            if descriptor < 0 or size < SENDFILE_BYTES_MIN:
-                plain.append(chunk.read())
-                chunk.release()
-                continue
+            try:
+                descriptor = chunk.file.fileno() if chunk.file is not None else -1
+                if descriptor < 0 or size < SENDFILE_BYTES_MIN:
+                    plain.append(chunk.read())
+                    chunk.release()
+                    continue
+            except HeadraceError as error:
+                log.error("connection closed: an answer cannot be read: %s", error.message)
+                release_files(chunks[number:])
+                self._give_up()
+                return
             if not self._send_bytes(plain):
                 chunk.release()
                 continue

@@ -11,6 +11,7 @@ import struct
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import TYPE_CHECKING
 
+from headrace.frontends.kafka.frame_buffers import BUFFER_BYTES
 from headrace.frontends.kafka.large_frames import LARGE_FROM_BYTES
 from headrace.frontends.kafka.outgoing import Outgoing
 
@@ -63,7 +64,11 @@ class Incoming(Outgoing):
         self._outbox_bytes_max = config.connection_buffered_bytes_max
         # Bytes that are no whole frame yet, or that wait while reading is paused.
         self._own: bytearray | mmap | None = None
+        self._own_end = 0
+        """How far ``_own`` may be filled: to the end of its frame, if that is known."""
         self._filled = 0
+        self._borrowed: bytearray | None = None
+        """``_own``, if it is one of the listener's buffers."""
         self._frame_begun = 0.0
         self._paused = False
         self._is_busy = False
@@ -81,11 +86,11 @@ class Incoming(Outgoing):
     def get_buffer(self, sizehint: int) -> memoryview | bytearray:
         if self._own is None:
             return self._listener.receive_view
-        if self._filled == len(self._own):
+        if self._filled == self._own_end:
             self._grow()
         if self._reserved_bytes:
             return memoryview(self._own)[self._filled : self._filled + TURN_READ_BYTES]
-        return memoryview(self._own)[self._filled :]
+        return memoryview(self._own)[self._filled : self._own_end]
 
     def buffer_updated(self, nbytes: int) -> None:
         self.last_active = self._loop.time()
@@ -93,9 +98,7 @@ class Incoming(Outgoing):
             view = self._listener.receive_view
             consumed = self._parse(view, nbytes)
             if consumed < nbytes and not self.closed:
-                self._own = bytearray(view[consumed:nbytes])
-                self._filled = nbytes - consumed
-                self._frame_begun = self.last_active
+                self._keep(view[consumed:nbytes])
         else:
             self._filled += nbytes
             self._parse_own()
@@ -108,6 +111,27 @@ class Incoming(Outgoing):
             self._resume()
 
     # --- frames ---------------------------------------------------------------------------------
+
+    def _keep(self, rest: memoryview) -> None:
+        """Bytes of a frame that has only begun: they get a place of their own."""
+        self._filled = len(rest)
+        self._frame_begun = self.last_active
+        frame_end = 0
+        if self._filled >= _SIZE_BYTES:
+            frame_end = _SIZE_BYTES + _unpack_size(rest)[0]
+        if FRAME_FIRST_BYTES < frame_end <= BUFFER_BYTES and self._filled < frame_end:
+            self._borrowed = self._listener.frame_buffers.take()
+        if self._borrowed is not None:
+            self._borrowed[: self._filled] = rest
+            self._own, self._own_end = self._borrowed, frame_end
+        else:
+            self._own, self._own_end = bytearray(rest), self._filled
+
+    def _let_go(self) -> None:
+        self._own, self._filled = None, 0
+        if self._borrowed is not None:
+            borrowed, self._borrowed = self._borrowed, None
+            self._listener.frame_buffers.give_back(borrowed)
 
     def _grow(self) -> None:
         """More room for the frame that has begun; never more than twice of what has come."""
@@ -124,8 +148,10 @@ class Incoming(Outgoing):
             grown = mmap(-1, frame_end, flags=MAP_PRIVATE | MAP_ANONYMOUS)
         else:
             grown = bytearray(max(size, self._filled + 1))
-        memoryview(grown)[: self._filled] = memoryview(self._own)[: self._filled]
-        self._own = grown
+        filled = self._filled
+        memoryview(grown)[:filled] = memoryview(self._own)[:filled]
+        self._let_go()
+        self._own, self._own_end, self._filled = grown, len(grown), filled
 
     def _parse_own(self) -> None:
         assert self._own is not None
@@ -134,12 +160,13 @@ class Incoming(Outgoing):
         if self.closed:
             return
         if consumed == filled:
-            self._own = None
-            self._filled = 0
+            self._let_go()
         elif consumed:
-            self._own = bytearray(memoryview(own)[consumed:filled])
-            self._filled = filled - consumed
-            self._frame_begun = self.last_active
+            with memoryview(own)[consumed:filled] as rest:
+                borrowed, self._borrowed = self._borrowed, None
+                self._keep(rest)
+            if borrowed is not None:
+                self._listener.frame_buffers.give_back(borrowed)
         if consumed and not self._is_busy:
             self._release_frame()
 
@@ -251,7 +278,7 @@ class Incoming(Outgoing):
 
     def _forget_frames(self) -> None:
         """Nothing more will come."""
-        self._own = None
+        self._let_go()
         if self._awaits_memory:
             self._listener.large_frames.withdraw(self._memory_granted)
         self._release_frame()

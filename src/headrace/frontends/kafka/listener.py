@@ -15,6 +15,7 @@ from headrace.frontends.common.departures import Departures
 from headrace.frontends.common.warning_limit import WarningLimit
 from headrace.frontends.kafka.admission import Admission
 from headrace.frontends.kafka.fetch_sessions import FetchSessions
+from headrace.frontends.kafka.frame_buffers import FrameBuffers
 from headrace.frontends.kafka.large_frames import LargeFrames
 from headrace.frontends.kafka.listener_security import ListenerSecurity
 from headrace.frontends.kafka.served_apis import HANDLERS
@@ -66,6 +67,7 @@ class KafkaListener:
         self.large_frames = LargeFrames(
             broker.config.queued_max_request_bytes, broker.config.socket_request_max_bytes
         )
+        self.frame_buffers = FrameBuffers()
         self.turns = Turns(asyncio.get_running_loop())
         self.departures = Departures(
             asyncio.get_running_loop(), broker.config.loop_spin_us / 1_000_000

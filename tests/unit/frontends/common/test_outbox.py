@@ -11,6 +11,7 @@ import pytest
 
 from headrace.environment.real_disk import RealDisk
 from headrace.frontends.common.outbox import SENDFILE_BYTES_MIN, Outbox
+from headrace.model.errors import StorageFailure
 
 
 class SocketTransport:
@@ -192,5 +193,27 @@ def test_nobody_is_called_back_from_within_a_send(pair, big_file):
         assert drained == []
         expected = b"before" + content[:40_000] + b"between" + content[7:40_007]
         assert pair[1].recv(1 << 20) == expected
+
+    asyncio.run(scenario())
+
+
+class UnreadableSlice(Slice):
+    """Its disk has failed."""
+
+    def read(self) -> bytes:
+        self.reads += 1
+        raise StorageFailure("cannot read the segment")
+
+
+def test_an_answer_that_cannot_be_read_ends_its_connection_and_lets_go_of_the_rest(pair, big_file):
+    file, _ = big_file
+
+    async def scenario() -> None:
+        outbox, transport, _ = make_outbox(pair[0])
+        unreadable, next_one = UnreadableSlice(file, 0, 10), Slice(file, 0, 10)
+        outbox.send([b"head", unreadable, next_one])
+        assert transport.aborted
+        assert (unreadable.pins, unreadable.reads) == (0, 1)
+        assert (next_one.pins, next_one.reads) == (0, 0)
 
     asyncio.run(scenario())
