@@ -1,6 +1,7 @@
 """The pipeline under kills: broker and processors die at random moments while it works.
 
-The moments are spread over the work, not over time: a fast broker is killed as often as a slow one.
+The moments are spread over the work, not over time: a fast broker is killed as often as a slow one,
+and the input comes in parts, so that none is killed when all is done.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from soak.transactions.task import Task
 
 PROCESSORS = 3
-BROKER_SHARE = 0.35
+BROKER_EVERY_KILLS = 3
 BOTH_SHARE = 0.3
 """Of the broker's kills: a processor dies while the broker is away."""
 FREEZE_EVERY_KILLS = 10
@@ -103,11 +104,12 @@ class TransactionsRun:
         self._directory = directory
         self._records = records
         self._kills = kills
-        self._broker_share = 0.0 if spare_broker else BROKER_SHARE
+        self._spare_broker = spare_broker
         self._on_progress = on_progress
         self._chance = random.Random(seed)
         self._broker = make_broker(broker, directory / "broker")
         self._history = PipelineHistory(records, PARTITIONS)
+        self._fed = 0
 
     def run(self) -> TransactionsResult:
         """Ends at the first thing that is stuck: the failures say what it was."""
@@ -127,7 +129,6 @@ class TransactionsRun:
         self._note_generation(address)
         administrator = Administrator(address)
         administrator.create([plain(INPUT_TOPIC, PARTITIONS), plain(OUTPUT_TOPIC, PARTITIONS)])
-        fill(address, self._records)
         self._progress = Progress(address)
         self._crew = Crew(
             self._command, address, self._directory / "processors", self._chance, PROCESSORS
@@ -135,6 +136,7 @@ class TransactionsRun:
         try:
             self._crew.start()
             self._kill_again_and_again()
+            self._feed(self._records)
             self._await(self._records)
         finally:
             self._crew.stop()
@@ -160,21 +162,22 @@ class TransactionsRun:
         freezes = 0
         while self.result.kills_of_broker + self._crew.kills < self._kills:
             done = self.result.kills_of_broker + self._crew.kills
-            self._await(self._next_mark(self._kills - done))
+            self._feed(self._records * (done + 1) // (self._kills + 1))
+            begun = min(self._progress.look(), self._fed)
+            self._await(self._chance.randint(begun, self._fed))
             time.sleep(self._chance.random() * MOMENT_SECONDS_MAX)
-            self._strike()
+            self._strike(done)
             if done // FREEZE_EVERY_KILLS >= freezes:
                 self._freeze()
                 freezes += 1
 
-    def _next_mark(self, kills_left: int) -> int:
-        """Some of what is left is done before the next kill, in equal parts on average."""
-        now = self._progress.look()
-        mean = (self._records - now) / (kills_left + 1)
-        return min(self._records, now + 1 + int(2 * mean * self._chance.random()))
+    def _feed(self, records: int) -> None:
+        """So many inputs in all; the rest comes later, so that there is work at every kill."""
+        fill(self._broker.bootstrap_servers, range(self._fed, records))
+        self._fed = records
 
-    def _strike(self) -> None:
-        if self._chance.random() >= self._broker_share:
+    def _strike(self, done: int) -> None:
+        if self._spare_broker or (done + 1) % BROKER_EVERY_KILLS:
             self._crew.kill_one()
             return
         self._broker.kill()
@@ -238,10 +241,10 @@ class TransactionsRun:
                     tell(partition, offset, value)
 
 
-def fill(bootstrap_servers: str, records: int) -> None:
-    """The numbers from 0, each once: nobody is killed yet, and the producer is idempotent."""
+def fill(bootstrap_servers: str, numbers: range) -> None:
+    """Each number once: nobody is killed meanwhile, and the producer is idempotent."""
     producer = Producer(client_settings(bootstrap_servers, enable_idempotence=True, linger_ms=5))
-    for number in range(records):
+    for number in numbers:
         while True:
             try:
                 producer.produce(INPUT_TOPIC, str(number).encode(), partition=number % PARTITIONS)

@@ -15,6 +15,9 @@ from headrace.config.serve import SERVE_OPTIONS, ServeSettings
 from headrace.config.topic import TOPIC_OPTIONS
 from headrace.frontends.kafka.served_apis import HANDLERS
 from headrace.metrics.catalogue import CATALOGUE
+from headrace.patterns.deliveries import DELIVERIES_TABLE_NAME
+from headrace.patterns.outbox import OUTBOX_TABLE_NAME
+from headrace.patterns.record_and_check import HANDLED_TABLE_NAME
 from headrace.storage import file_names, write_ahead_log
 from headrace.testing import pytest_plugin
 
@@ -48,8 +51,10 @@ CLIENT_SETTINGS = {
     "transactional.id",
 }
 """Options of clients that pages speak of; they begin like ours."""
-NOT_OPTIONS = {"group.version", "transaction.version", "headrace.testing"}
-"""Features and a package: they look like options."""
+NOT_OPTIONS = {"group.version", "transaction.version", "headrace.testing", "headrace.patterns"}
+"""Features and packages: they look like options."""
+TABLES = {OUTBOX_TABLE_NAME, DELIVERIES_TABLE_NAME, HANDLED_TABLE_NAME}
+"""Of a service's database: they look like metrics."""
 TWO_WAYS = "# or "
 """Marks a block that says one thing in two ways; a file may say it once."""
 FILE_SUFFIXES = ("py", "md", "toml", "txt", "json", "log", "cut")
@@ -101,7 +106,7 @@ def test_options_that_are_named_exist(page: Path) -> None:
 def test_metrics_that_are_named_exist(page: Path) -> None:
     named = set(METRIC.findall(page.read_text("utf-8")))
     fixtures = {name for name in vars(pytest_plugin) if name.startswith("headrace_")}
-    assert named - set(CATALOGUE) - fixtures <= {"headrace_"}
+    assert named - set(CATALOGUE) - fixtures - TABLES <= {"headrace_"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

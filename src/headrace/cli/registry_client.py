@@ -42,9 +42,7 @@ class RegistryClient:
         # As other verbs: straight to the address, not through a proxy of the environment.
         self._opener = build_opener(ProxyHandler({}))
 
-    def call(
-        self, method: str, path: str, body: dict[str, Any] | None = None, **query: Any
-    ) -> Any:
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None, **query: Any) -> Any:
         """The answer; Failure if the registry refuses, or does not answer."""
         given = {name: _text(value) for name, value in query.items() if value not in (None, False)}
         url = f"{self._base}{path}{'?' if given else ''}{urlencode(given)}"

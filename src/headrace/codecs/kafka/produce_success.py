@@ -40,7 +40,7 @@ def encode_produce_success(
 
 def with_throttle_time(answer: bytes, throttle_time_ms: int) -> bytes:
     """The same answer for a client that has to wait: the time stands before the last tags."""
-    return answer[:-_TAIL.size] + _TAIL.pack(throttle_time_ms, 0)
+    return answer[: -_TAIL.size] + _TAIL.pack(throttle_time_ms, 0)
 
 
 @lru_cache(TOPICS_REMEMBERED_MAX)
