@@ -53,6 +53,15 @@ soak: $(STAMP) ## 1,000 times kill -9 under load; every record and commit is che
 soak-long: $(STAMP) ## 45 minutes of steady load: rate, latency, memory, descriptors over time
 	$(BIN)/python -m soak long --minutes 45
 
+soak-transactions: $(STAMP) ## Read, process, write through 50 kill -9: each record once (15 minutes)
+	$(BIN)/python -m soak transactions --records 100000 --kills 50 --client all
+
+soak-streams: $(STAMP) ## Kafka Streams counts words exactly once through 5 kill -9
+	$(BIN)/python -m soak streams --kills 5
+
+soak-patterns: $(STAMP) ## Outbox and saga on PostgreSQL through 100 kill -9
+	$(BIN)/python -m soak patterns --kills 100 --database postgresql
+
 fuzz: $(STAMP) ## 30 minutes of arbitrary and damaged input
 	$(BIN)/python -m tests.fuzz --minutes 30
 

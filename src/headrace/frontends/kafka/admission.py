@@ -37,6 +37,9 @@ class Admission:
             return f"max.connections={config.max_connections} reached"
         if self._by_host.get(host, 0) >= config.max_connections_per_ip:
             return f"max.connections.per.ip={config.max_connections_per_ip} reached"
+        quotas = self._broker.quotas
+        if quotas.is_active and quotas.connection_delay_ms(host):
+            return "the quota connection_creation_rate of this address is used up"
         return None
 
     def leave(self, host: str) -> None:
