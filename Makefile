@@ -1,6 +1,6 @@
 # Every verb of the project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test check format bench bench-quick soak soak-long fuzz mutate clean lock
+.PHONY: help run test check format bench bench-quick soak soak-long soak-transactions soak-streams soak-patterns fuzz mutate clean lock
 
 PYTHON ?= python3
 VENV := .venv
