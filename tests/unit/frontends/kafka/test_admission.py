@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from headrace.broker.quotas import QuotaAlteration
 from headrace.config.broker import BrokerConfig
+from headrace.coordination.metadata.quotas import QuotaChange
 from headrace.frontends.kafka.admission import Admission
 from headrace.metrics.registry import Metrics
+from headrace.quotas.entities import QuotaEntity
+from headrace.testing.metadata_bench import MetadataBench
 
 
-def admission(**settings: str) -> tuple[Admission, Metrics]:
+def admission(bench: MetadataBench | None = None, **settings: str) -> tuple[Admission, Metrics]:
     config = BrokerConfig.resolve({name.replace("_", "."): text for name, text in settings.items()})
-    metrics = Metrics()
-    return Admission(SimpleNamespace(config=config, metrics=metrics)), metrics  # type: ignore[arg-type]
+    metrics, quotas = Metrics(), (bench or MetadataBench()).quotas
+    broker = SimpleNamespace(config=config, metrics=metrics, quotas=quotas)
+    return Admission(broker), metrics  # type: ignore[arg-type]
 
 
 def test_connections_are_counted_from_the_start_to_the_end() -> None:
@@ -41,3 +46,16 @@ def test_too_many_from_one_address_are_refused() -> None:
     assert counts.enter("b") is None
     counts.leave("a")
     assert counts.enter("a") is None
+
+
+def test_an_address_beyond_its_rate_of_connections_is_refused_and_others_are_not() -> None:
+    bench = MetadataBench()
+    rate = QuotaChange("connection_creation_rate", 1)
+    assert bench.quotas.alter([QuotaAlteration(QuotaEntity(ip="10.0.0.1"), [rate])]) == [None]
+    counts, metrics = admission(bench)
+    refusals = [counts.enter("10.0.0.1") for _ in range(100)]
+    assert refusals[0] is None
+    assert "connection_creation_rate" in (refusals[-1] or "")
+    assert counts.enter("10.0.0.2") is None
+    assert len(counts) == refusals.count(None) + 1
+    assert metrics.connections_refused == 100 - refusals.count(None)
