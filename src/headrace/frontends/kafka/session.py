@@ -302,8 +302,7 @@ class Session(asyncio.BufferedProtocol):
                     break
         finally:
             self._parsing = False
-            if self._outgoing:
-                self._depart()
+            self._depart()
         if not self._paused and end - position >= 4:
             self._cut_off_if_illegal(view[position:end])
         return position
@@ -486,7 +485,7 @@ class Session(asyncio.BufferedProtocol):
 
     def _depart(self) -> None:
         """What is ready leaves at the end of this turn."""
-        if not self._is_departing:
+        if self._outgoing and not self._is_departing:
             self._is_departing = True
             self._listener.departures.add(self._flush)
 
