@@ -3,8 +3,8 @@
 A virtual machine pays its host for each page that it touches for the first time, and gives back
 what lies idle: to write a page of a new file took 16 us on one such machine, and 1 us where the
 page had just been used for something else. Neither is the broker's doing, but it is most of what
-is measured. So before each round the page cache is turned over: the hole of a sparse file is read,
-which takes pages, but nothing from the disk.
+is measured. So before each round that writes much the page cache is turned over: the hole of a
+sparse file is read, which takes pages, but nothing from the disk.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -68,7 +68,7 @@ class Run:
     def __init__(self, plan: Plan, work_directory: Path, console: Console) -> None:
         self._plan = plan
         self._console = console
-        self._page_cache = PageCache(work_directory)
+        self._work_directory = work_directory
         self._factories = {name: PeerFactory(name, work_directory) for name in plan.peer_names}
         self._report = Report(
             started=datetime.now(UTC).isoformat(timespec="minutes"),
@@ -113,24 +113,26 @@ class Run:
         if not self._plan.all_steady:
             return
         with ExitStack() as stack:
-            stack.callback(self._page_cache.close)
+            page_cache = stack.enter_context(closing(PageCache(self._work_directory)))
             peers: dict[PeerName, Peer] = {}
             for name, factory in self._factories.items():
                 self._progress.update(self._task, description=f"start {name}")
                 peers[name] = stack.enter_context(factory.started())
-            self._rounds(self._plan.before_load, peers)
+            self._rounds(self._plan.before_load, peers, page_cache)
             if self._plan.steady:
                 for name, peer in peers.items():
                     self._step(f"warm up {name} for {self._plan.warm_up_seconds:g} s")
                     warm_up(peer, self._plan.warm_up_seconds)
-            self._rounds(self._plan.steady, peers)
-            self._rounds(self._plan.after_load, peers)
+            self._rounds(self._plan.steady, peers, page_cache)
+            self._rounds(self._plan.after_load, peers, page_cache)
 
-    def _rounds(self, works: Sequence[SteadyWork], peers: Mapping[PeerName, Peer]) -> None:
+    def _rounds(
+        self, works: Sequence[SteadyWork], peers: Mapping[PeerName, Peer], page_cache: PageCache
+    ) -> None:
         for work in works:
             rounds = self._plan.rounds_of(work)
             self._report.works.append(
-                steady_rounds(work, peers, self._page_cache, self._plan.scale, rounds, self._step)
+                steady_rounds(work, peers, page_cache, self._plan.scale, rounds, self._step)
             )
 
     def _step(self, what: str) -> None:

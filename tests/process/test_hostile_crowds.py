@@ -6,6 +6,7 @@ The limits of memory are on the whole process, and docs/operations.md states the
 
 from __future__ import annotations
 
+import mmap
 import resource
 import socket
 import subprocess
@@ -37,6 +38,8 @@ P99_FLOOR_MS = 2.0
 """Below this the scheduler is louder than the broker."""
 ATTEMPTS = 3
 STALLED_MS = 4_000
+WARM_BYTES = 2 * 2**30
+"""More than the senders of large frames have written when the measurement is over."""
 SPARE_DESCRIPTORS = 20
 EXCESS_CONNECTIONS = 60
 VANISHED_CONNECTIONS = 200
@@ -76,6 +79,7 @@ def test_all_of_them_at_once(make_broker):
             assert answer[index].error_code == 0
     found = []
     for _ in range(ATTEMPTS):
+        warm_memory()
         before_ms = p99_milliseconds(broker, "orders")
         with attackers(broker, CROWD):
             assert open_sockets(broker.pid) > CROWD["idle"], "they should all be in"
@@ -94,6 +98,14 @@ def test_all_of_them_at_once(make_broker):
     wait_until(
         lambda: open_sockets(broker.pid) < CROWD["trickle"], "all are gone", SETTLE_SECONDS_MAX
     )
+
+
+def warm_memory() -> None:
+    """A virtual machine pays its host for each page that was idle, up to 20 ms for the megabyte
+    that a sender's batch takes in the page cache: that is not the broker's time. Pages that were
+    just given back are the next to be used."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE
+    mmap.mmap(-1, WARM_BYTES, flags=flags).close()
 
 
 def test_no_descriptor_is_left(make_broker):

@@ -197,8 +197,7 @@ class Incoming(Outgoing):
                 position = self._parse_bare_token(view, position, end)
         finally:
             self._parsing = False
-            if self._outgoing:
-                self._depart()
+            self._depart()
         if not self._paused and not self.closed and end - position >= _SIZE_BYTES:
             self._cut_off_if_illegal(view[position:end])
         return position

@@ -134,7 +134,7 @@ class Outgoing(asyncio.BufferedProtocol):
 
     def _depart(self) -> None:
         """What is ready leaves at the end of this turn."""
-        if not self._is_departing:
+        if self._outgoing and not self._is_departing:
             self._is_departing = True
             self._listener.departures.add(self._flush)
 
