@@ -8,6 +8,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
+# Where it is set, each test process compiles all that it imports again.
+export PYTHONDONTWRITEBYTECODE :=
+
 help: ## List the verbs
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -28,7 +31,7 @@ run: $(STAMP) ## Start a broker on 127.0.0.1:9092 over ./data
 test: $(STAMP) ## Run every test (real clients over real sockets included)
 	$(BIN)/python -m pytest -q -n 2 tests/unit tests/bench tests/contract tests/simulation tests/wire tests/fuzz
 	$(BIN)/python -m pytest -q tests/process
-	$(BIN)/python -m pytest -q -n 4 tests/interop
+	$(BIN)/python -m pytest -q -n 4 tests/interop tests/patterns
 
 check: $(STAMP) ## Format, lint, types, layers, unit and simulation tests: under a minute
 	$(BIN)/ruff format --check src tests tools bench soak

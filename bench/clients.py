@@ -1,4 +1,4 @@
-"""The loads of one librdkafka client, each run in a process of its own.
+"""The loads of one client, nearly all of librdkafka, each run in a process of its own.
 
 A client that shared the interpreter with the bench would be measured together with it. The clock of
 `time.perf_counter_ns` is the same for all processes of a machine, so a time written by a producer
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from bench.load.transactions import light_transactions
 from bench.percentiles import percentiles
 from bench.transaction_loads import fill_with_transactions, transactions
 from tests.process.resources import cpu_seconds
@@ -228,6 +229,7 @@ LOADS: dict[str, Callable[..., dict[str, float]]] = {
         paced_consume,
         transactions,
         fill_with_transactions,
+        light_transactions,
     )
 }
 

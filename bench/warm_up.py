@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SECONDS_FULL = 45.0
 SECONDS_QUICK = 20.0
+PARTITIONS = 2
+TRANSACTIONS_SECONDS = 3.0
 CODECS = ("lz4", "zstd", "snappy", "gzip")
 
 
@@ -23,7 +25,7 @@ def warm_up(peer: Peer, seconds: float) -> float:
     """Load of all kinds until the time is over; the seconds that it took."""
     started = time.monotonic()
     while time.monotonic() - started < seconds:
-        with fresh_topic(peer, "warm-up", 2) as topic:
+        with fresh_topic(peer, "warm-up", PARTITIONS) as topic:
             _one_lap(peer, topic, started + seconds)
     return time.monotonic() - started
 
@@ -38,7 +40,7 @@ def _one_lap(peer: Peer, topic: str, deadline_s: float) -> None:
         ("produce", {**measured, "count": 10_000, "size": 100, "settings": single}),
         ("synchronous", {**client, "count": 2_000, "size": 100, "skipped": 0}),
         ("produce", {**measured, "count": 200_000, "size": 1_000, "settings": batches}),
-        ("consume", {**measured, "count": 700_000, "partitions": 2}),
+        ("consume", {**measured, "count": 700_000, "partitions": PARTITIONS}),
         ("paced_produce", {**client, "count": 10_000, "size": 100, "rate": 10_000}),
         *(
             (
@@ -50,6 +52,18 @@ def _one_lap(peer: Peer, topic: str, deadline_s: float) -> None:
                 },
             )
             for codec in CODECS
+        ),
+        *(
+            (
+                "light_transactions",
+                {
+                    **measured,
+                    **{"partitions": PARTITIONS, "producers": 8, "records": 10, "size": 100},
+                    **{"warm_seconds": 0.0, "seconds": TRANSACTIONS_SECONDS},
+                    **{"label": f"warm-up-v{generation}", "generation": generation},
+                },
+            )
+            for generation in (1, 2)
         ),
     ]
     for load, arguments in laps:

@@ -26,7 +26,7 @@ from bench.work.read_committed import ReadCommitted
 from bench.work.requests import OneRecordPerRequest, SynchronousProduce
 from bench.work.round_trips import RoundTrips
 from bench.work.tls import Tls
-from bench.work.transactions import Transactions
+from bench.work.transactions import LightTransactions, Transactions
 
 if TYPE_CHECKING:
     from bench.protocols import GrowthWork, LifeCycleWork, SteadyWork
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CLIENTS: tuple[Client, ...] = ("librdkafka",) if kafka_missing() else ("librdkafka", "java")
 THROUGHPUT = tuple(itertools.product(CLIENTS, (100, 1_000), (1, 12)))
 TRANSACTIONS = tuple(itertools.product(CLIENTS, (1, 100), (1, 16)))
+LIGHT_TRANSACTIONS = tuple(itertools.product((1, 100), (16,), (1, 2)))
 
 BEFORE_LOAD: tuple[SteadyWork, ...] = (IdleMemory(),)
 STEADY: tuple[SteadyWork, ...] = (
@@ -51,6 +52,7 @@ STEADY: tuple[SteadyWork, ...] = (
     FsyncProduce(producers=32, bar=2.0),
     RoundTrips(),
     *(Transactions(records, producers, client) for client, records, producers in TRANSACTIONS),
+    *(LightTransactions(*each) for each in LIGHT_TRANSACTIONS),
     ReadCommitted(100),
     ReadCommitted(1_000),
     RoundRobin(),  # the last: its thousand partitions stay

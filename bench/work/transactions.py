@@ -1,6 +1,8 @@
 """Transactions per second: begin, send, commit, and again.
 
 Each producer has a partition of its own and one transaction under way. Nothing is read meanwhile.
+Sixteen real clients on a small machine are slower than either broker, so the same is done by a
+light client as well (``bench.load.transactions``), which tells what a transaction costs the broker.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from bench.client_process import run_client
 from bench.figures import PAGE_CACHE, Figure
 from bench.java_tools import transactions_with_java
+from bench.load.transactions import BROKER_CPU, CLIENT_CPU
 from bench.percentiles import P50, P99
 from bench.topics import fresh_topic
 
@@ -65,17 +68,70 @@ class Transactions:
 
     def run(self, peer: Peer, scale: float) -> dict[str, float]:
         with fresh_topic(peer, self.name, PARTITIONS) as topic:
-            load: dict[str, Any] = {
-                "bootstrap_servers": peer.bootstrap_servers,
-                "topic": topic,
-                "partitions": PARTITIONS,
-                "producers": self.producers,
-                "records": self.records,
-                "size": RECORD_BYTES,
-                "warm_seconds": WARM_SECONDS,
-                "seconds": max(SECONDS * scale, SECONDS_MIN),
-                "label": f"{self.name}-{next(_labels)}",
-            }
+            load = _load(peer, self.name, topic, self.records, self.producers, scale)
             if self.client == "java":
                 return transactions_with_java(**load)
             return run_client("transactions", **load)
+
+
+@dataclass(frozen=True)
+class LightTransactions:
+    """The same without a client library, in one of the two generations of the protocol."""
+
+    records: int
+    producers: int
+    generation: int
+    durability: str = PAGE_CACHE
+    rounds_max: int = 3
+    writes_bulk: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"transactions-{self.records}r-{self.producers}p-light-v{self.generation}"
+
+    @property
+    def title(self) -> str:
+        record = "record" if self.records == 1 else "records"
+        return (
+            f"Transactions of {self.records} {record}, {self.producers} producers, light client, "
+            f"version {self.generation}"
+        )
+
+    @property
+    def is_quick(self) -> bool:
+        return self.records == 1
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        return (
+            Figure("rate", "transactions/s", "higher", RATE_BAR),
+            Figure(P50, "ms", "lower"),
+            Figure(P99, "ms", "lower"),
+            Figure(BROKER_CPU, "us per transaction", "lower"),
+            Figure(CLIENT_CPU, "us per transaction", "lower"),
+        )
+
+    def run(self, peer: Peer, scale: float) -> dict[str, float]:
+        with fresh_topic(peer, self.name, PARTITIONS) as topic:
+            load = _load(peer, self.name, topic, self.records, self.producers, scale)
+            answer = run_client(
+                "light_transactions", **load, generation=self.generation, pid=peer.pid
+            )
+        return {figure.name: answer[figure.name] for figure in self.figures}
+
+
+def _load(
+    peer: Peer, name: str, topic: str, records: int, producers: int, scale: float
+) -> dict[str, Any]:
+    """What all clients of these works are told."""
+    return {
+        "bootstrap_servers": peer.bootstrap_servers,
+        "topic": topic,
+        "partitions": PARTITIONS,
+        "producers": producers,
+        "records": records,
+        "size": RECORD_BYTES,
+        "warm_seconds": WARM_SECONDS,
+        "seconds": max(SECONDS * scale, SECONDS_MIN),
+        "label": f"{name}-{next(_labels)}",
+    }

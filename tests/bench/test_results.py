@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from bench.figures import Figure, Point, Series
 from bench.outcomes import CurveOutcome, FigureOutcome, Report, WorkOutcome
 from bench.plots import write_plots
@@ -37,6 +39,7 @@ def test_json_has_every_value_of_every_round_and_every_point(tmp_path):
     assert found["machine"] == {"cores": "2"}
 
 
+@pytest.mark.slow
 def test_markdown_has_machine_table_summary_and_plots(tmp_path):
     plots = write_plots(tmp_path, report())
     write_results(tmp_path, report(), plots)
@@ -47,6 +50,7 @@ def test_markdown_has_machine_table_summary_and_plots(tmp_path):
     assert "![ratios](ratios.png)" in text
 
 
+@pytest.mark.slow
 def test_plots_are_written_for_what_was_measured(tmp_path):
     names = [path.name for path in write_plots(tmp_path, report())]
     assert names == ["ratios.png", "latency.png", "growth.png"]

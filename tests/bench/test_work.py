@@ -39,6 +39,10 @@ def test_the_bars_stand_where_they_belong():
         for producers in (1, 16):
             name = f"transactions-{records}r-{producers}p"
             assert bars(name) == {"rate": 5.0, "p50": None, "p99": None}
+        for generation in (1, 2):
+            light = bars(f"transactions-{records}r-16p-light-v{generation}")
+            assert {name for name, bar in light.items() if bar is not None} == {"rate"}
+            assert light["rate"] == 5.0
     assert bars("read-committed-100B") == {"rate": 1.0, "broker CPU": None}
     assert bars("tls-1000B") == {"produce": 0.8, "consume": 0.8}
 

@@ -97,6 +97,8 @@ class World:
         """Generation -> partition -> who was told that it owns it."""
         self.latest_generation = 0
         self.instance_holders: dict[str, str] = {}
+        self.doubled_ids: set[str] = set()
+        """Instance ids that more than one process has used at the same time."""
         self.retired_ids: set[str] = set()
         """Members that left, or whose instance id another has taken, as far as was answered."""
         self.last_heard_ms: dict[str, int] = {}
@@ -402,6 +404,7 @@ class Client:
         assert isinstance(error, HeadraceError), error
         self.life += 1
         if isinstance(error, FencedInstance):
+            assert self.instance_id in self.world.doubled_ids, "a lone static member is fenced"
             self.world.counts["twins fenced"] += 1
             self.die()
             return
@@ -444,6 +447,7 @@ class Client:
         may not be as dead as was thought."""
         self.life += 1
         if self.partitions and self.world.chance(0.5):
+            self.world.doubled_ids.add(self.instance_id or "")
             Zombie(self)
         self.member_id, self.generation, self.partitions = "", -1, set()
         self.world.after(self.world.random.randint(100, 5_000), self.join)
@@ -454,6 +458,7 @@ class Client:
             self.restart()
         else:
             self.world.counts["twins"] += 1
+            self.world.doubled_ids.add(self.instance_id)
             self.world.clients.append(Client(self.world, -1, self.instance_id))
 
 

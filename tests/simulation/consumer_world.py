@@ -306,6 +306,8 @@ class Client:
         self._is_waiting = False
         if not self.is_alive:
             return
+        if isinstance(reply, FencedInstance | UnreleasedInstance):
+            assert self._has_twin(), "a static member stands in its own way"
         if reply is None or isinstance(reply, CoordinatorNotAvailable | UnreleasedInstance):
             self._must_tell_all = True
             delay_ms = 2_000 if isinstance(reply, UnreleasedInstance) else 200
@@ -322,6 +324,13 @@ class Client:
             if reply.assigned is not None:
                 self._wanted = {(t, p) for t, numbers in reply.assigned.items() for p in numbers}
                 self._reconcile()
+
+    def _has_twin(self) -> bool:
+        """Whether another process has, or had, the same instance id."""
+        return any(
+            other is not self and other.instance_id == self.instance_id
+            for other in self.world.clients
+        )
 
     # --- ownership ------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ class World(Protocol):
 
 
 SEED_COUNT = int(os.environ.get("HEADRACE_TEST_GROUP_SEEDS", "2000"))
-QUICK_SEED_COUNT = 200
+QUICK_SEED_COUNT = 50
 """For each kind of group in `make check`."""
 SEEDS_PER_TEST = 25
 DOZENS_EVERY = 50

@@ -115,6 +115,7 @@ def test_groups_stay_safe_and_come_to_rest(
     judge_seeds("consumer", seeds, simulate, simulation_counts)
 
 
+@pytest.mark.slow
 def test_group_of_hundreds_stays_safe_and_comes_to_rest() -> None:
     world = simulate(1_000, client_count=200)
     assert len(world.clients) > 200

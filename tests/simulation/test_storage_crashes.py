@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headrace.records.build import build_batch
 from headrace.storage.log_port import Origin
 from headrace.testing.faulty_disk import FaultyDisk, crash_everywhere
@@ -136,6 +138,7 @@ def test_kill_loses_nothing_acknowledged_with_page_cache():
     assert crash_at_each_operation("page-cache", power_loss=False) > 80
 
 
+@pytest.mark.slow
 def test_kill_loses_nothing_acknowledged_with_fsync():
     assert crash_at_each_operation("fsync", power_loss=False) > 100
 

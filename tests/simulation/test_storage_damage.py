@@ -17,7 +17,7 @@ from headrace.testing.faulty_disk import FaultyDisk
 from headrace.testing.log_bench import LogBench, read_records
 
 LOG_BYTES = 1024 * 1024
-PLACES = 50
+PLACES = 20
 PLACES_IN_THE_LONG_RUN = int(os.environ.get("HEADRACE_TEST_DAMAGE_PLACES", "1000"))
 SEED = 20_260_801
 

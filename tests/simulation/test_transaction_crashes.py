@@ -91,9 +91,14 @@ def judge(door: TransactionDoor, work: Work) -> None:
     assert committed_values(door.log("orders", 0))[-1] == b"next"
 
 
-@pytest.mark.parametrize("client_version", [0, 2])
+@pytest.mark.parametrize("client_version", [pytest.param(0, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize(
-    ("durability", "power_loss"), [("page-cache", False), ("fsync", False), ("fsync", True)]
+    ("durability", "power_loss"),
+    [
+        ("page-cache", False),
+        pytest.param("fsync", False, marks=pytest.mark.slow),
+        ("fsync", True),
+    ],
 )
 def test_no_crash_tears_a_transaction(
     durability: str, power_loss: bool, client_version: int

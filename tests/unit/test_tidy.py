@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 FILE_LINES_MAX = 600
@@ -24,9 +26,27 @@ def sources(*folders: str) -> list[Path]:
     ]
 
 
-def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+class Found(NamedTuple):
+    """What the tests below want to know of one module."""
+
+    has_docstring: bool
+    functions: list[tuple[str, int]]
+    swallowing_lines: list[int]
+
+
+@cache
+def look_into(path: Path) -> Found:
+    """Parsed and walked once for all tests; trees are too large to be kept."""
     tree = ast.parse(path.read_text())
-    return [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions, swallowing = [], []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            functions.append((node.name, length(node)))
+        elif isinstance(node, ast.ExceptHandler) and (
+            node.type is None or all(isinstance(each, ast.Pass) for each in node.body)
+        ):
+            swallowing.append(node.lineno)
+    return Found(ast.get_docstring(tree) is not None, functions, swallowing)
 
 
 def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -50,40 +70,36 @@ def test_no_file_is_too_long():
 
 def test_no_function_is_too_long():
     long = {
-        f"{path.relative_to(ROOT)}:{function.name}": length(function)
+        f"{path.relative_to(ROOT)}:{name}": lines
         for path in sources("src", "tools", "bench", "soak")
-        for function in functions(path)
-        if length(function) > FUNCTION_LINES_MAX
+        for name, lines in look_into(path).functions
+        if lines > FUNCTION_LINES_MAX
     }
     assert long == {}
 
 
 def test_no_test_function_is_too_long():
     long = {
-        f"{path.relative_to(ROOT)}:{function.name}": length(function)
+        f"{path.relative_to(ROOT)}:{name}": lines
         for path in sources("tests")
-        for function in functions(path)
-        if length(function) > TEST_FUNCTION_LINES_MAX
+        for name, lines in look_into(path).functions
+        if lines > TEST_FUNCTION_LINES_MAX
     }
     assert long == {}
 
 
 def test_every_module_says_what_it_is_for():
     silent = [
-        str(path.relative_to(ROOT))
-        for path in sources("src")
-        if ast.get_docstring(ast.parse(path.read_text())) is None
+        str(path.relative_to(ROOT)) for path in sources("src") if not look_into(path).has_docstring
     ]
     assert silent == []
 
 
 def test_no_error_is_swallowed():
     swallowed = [
-        f"{path.relative_to(ROOT)}:{handler.lineno}"
+        f"{path.relative_to(ROOT)}:{line}"
         for path in sources("src")
-        for handler in ast.walk(ast.parse(path.read_text()))
-        if isinstance(handler, ast.ExceptHandler)
-        and (handler.type is None or all(isinstance(s, ast.Pass) for s in handler.body))
+        for line in look_into(path).swallowing_lines
     ]
     assert swallowed == []
 

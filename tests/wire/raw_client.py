@@ -15,9 +15,10 @@ TIMEOUT_SECONDS = 10
 class RawClient:
     """One connection."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, client_id: str = "raw") -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS)
         self._correlation_id = 0
+        self._client_id = client_id
 
     def __enter__(self) -> RawClient:
         return self
@@ -30,7 +31,7 @@ class RawClient:
         self._correlation_id += 1
         body: list[Any] = []
         messages.request_encoder(api_key, version)(request, body)
-        header = encode_request_header(api_key, version, self._correlation_id, "raw")
+        header = encode_request_header(api_key, version, self._correlation_id, self._client_id)
         data = header + b"".join(bytes(chunk) for chunk in body)
         return struct.pack(">i", len(data)) + data
 

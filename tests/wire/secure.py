@@ -6,7 +6,8 @@ import json
 import ssl
 import time
 import warnings
-from datetime import UTC, datetime
+from copy import copy
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import jwt
@@ -25,7 +26,11 @@ with warnings.catch_warnings():
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from headrace.security.acl import Principal
+    from headrace.testing import Broker
+
 HANDSHAKE, AUTHENTICATE = 17, 36
+PATIENCE_SECONDS = 5
 TOKEN_KEY = ec.generate_private_key(ec.SECP256R1())
 FORGED_KEY = ec.generate_private_key(ec.SECP256R1())
 
@@ -46,6 +51,13 @@ class Certificates:
     def renew_server(self) -> None:
         pair = self._authority.server(["localhost", "127.0.0.1"])
         self._write("server.pem", pair.key + pair.certificate)
+
+    def expired_client(self) -> str:
+        """A certificate of the right authority whose time is over."""
+        past = copy(self._authority)
+        past._now, past._until = (datetime.now(UTC) - timedelta(days=days) for days in (2, 1))
+        pair = past.client("alice")
+        return self._write("expired.pem", pair.key + pair.certificate)
 
     def _write(self, name: str, content: bytes) -> str:
         path = self.directory / name
@@ -83,6 +95,27 @@ class TlsClient(RawClient):
         certificate = self.socket.getpeercert()
         assert certificate is not None
         return str(certificate["serialNumber"])
+
+
+def principal_of(broker: Broker, client: RawClient) -> Principal:
+    """As whom the broker takes the client."""
+    port = client.socket.getsockname()[1]
+
+    def look(server: Any) -> Principal:
+        doors = [door for _, door in server._listeners]
+        sessions = [session for door in doors for session in door.sessions]
+        return next(each.principal for each in sessions if each.peer_port == port)
+
+    return broker.call(look)
+
+
+def is_cut_off(client: RawClient) -> bool:
+    """Whether the broker ends the connection; waits only if it does not."""
+    client.socket.settimeout(PATIENCE_SECONDS)
+    try:
+        return client.is_closed_by_peer()
+    except TimeoutError:
+        return False
 
 
 def key_set(directory: Path) -> str:

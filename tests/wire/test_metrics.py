@@ -14,11 +14,13 @@ from headrace.testing import Broker
 from tests.interop.deadline import wait_until
 from tests.wire.calls import FETCH, batch, fetch_request, produce
 from tests.wire.raw_client import RawClient
+from tests.wire.transactional_producer import Producer as TransactionalProducer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ANSWER_SECONDS_MAX = 10.0
+INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90
 
 
 @pytest.fixture
@@ -176,3 +178,33 @@ def test_deleted_topic_is_no_longer_reported(broker: Broker) -> None:
     broker.call(lambda server: server.broker.topic_changes.delete(topic))
     assert Scrape(broker)("topic_records_in_total", topic=topic) == 0
     assert Scrape(broker)("log_end_offset", topic=topic, partition="0") == 0
+
+
+def test_transactions_are_counted_and_timed(broker: Broker) -> None:
+    topic = broker.create_topic("transactional")
+    first = TransactionalProducer(broker.port, "x")
+    with first.client:
+        assert first.send(topic, {0: b"a"}, 12) == {0}
+        assert first.end(is_commit=True) == 0
+        assert first.send(topic, {0: b"b"}, 12) == {0}
+        scrape = Scrape(broker)
+        assert scrape("transactions_open", state="Ongoing") == 1
+        assert scrape("transaction_oldest_open_seconds") > 0
+        with TransactionalProducer(broker.port, "x").client:
+            assert first.end(is_commit=True) == PRODUCER_FENCED
+    scrape = Scrape(broker)
+    assert scrape("transactions_open", state="Ongoing") == 0
+    assert scrape("transaction_oldest_open_seconds") == 0
+    assert scrape("transactions_ended_total", result="committed") == 1
+    assert scrape("transactions_ended_total", result="aborted") == 1
+    assert scrape("transactions_ended_total", result="timed_out") == 0
+    assert scrape("producers_fenced_total") == 1
+
+
+def test_batch_of_an_old_epoch_counts_as_fenced(broker: Broker) -> None:
+    topic = broker.create_topic("idempotent")
+    with RawClient(broker.port) as client:
+        for epoch, code in ((1, 0), (0, INVALID_PRODUCER_EPOCH)):
+            sent = batch(b"x", producer_id=7, producer_epoch=epoch, base_sequence=0)
+            assert produce(client, topic, {0: sent})[0].error_code == code
+    assert Scrape(broker)("producers_fenced_total") == 1

@@ -17,6 +17,7 @@ from headrace.codecs.kafka.generated.describe_configs import (
 )
 from headrace.codecs.kafka.generated.metadata import MetadataRequest
 from headrace.coordination.metadata.credentials import CredentialDeletion, CredentialUpsertion
+from headrace.frontends.common import warning_limit
 from headrace.frontends.kafka.served_apis import HANDLERS
 from headrace.security.acl import Principal
 from headrace.security.scram_credential import ScramMechanism
@@ -30,9 +31,11 @@ from tests.wire.secure import (
     authenticate,
     bearer,
     handshake,
+    is_cut_off,
     log_in_plain,
     log_in_scram,
     plain,
+    principal_of,
 )
 
 if TYPE_CHECKING:
@@ -70,18 +73,6 @@ def client(broker: Broker) -> Iterator[RawClient]:
         yield client
 
 
-def principal_of(broker: Broker, client: RawClient) -> Principal:
-    """As whom the broker takes the client."""
-    port = client.socket.getsockname()[1]
-
-    def look(server: Any) -> Principal:
-        doors = [door for _, door in server._listeners]
-        sessions = [session for door in doors for session in door.sessions]
-        return next(each.principal for each in sessions if each.peer_port == port)
-
-    return broker.call(look)
-
-
 def is_no_longer_served(client: RawClient) -> bool:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
@@ -90,15 +81,6 @@ def is_no_longer_served(client: RawClient) -> bool:
         except ConnectionError:
             return True
     return False
-
-
-def is_cut_off(client: RawClient) -> bool:
-    """Whether the broker ends the connection; waits only if it does not."""
-    client.socket.settimeout(PATIENCE_SECONDS)
-    try:
-        return client.is_closed_by_peer()
-    except TimeoutError:
-        return False
 
 
 def is_served(client: RawClient) -> bool:
@@ -152,8 +134,14 @@ def test_nothing_else_is_served_between_handshake_and_token(
 )
 @pytest.mark.parametrize("log_in", [log_in_plain, log_in_scram])
 def test_wrong_password_is_refused_in_the_same_words(
-    client: RawClient, caplog: pytest.LogCaptureFixture, log_in: Any, name: str, password: str
+    client: RawClient,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    log_in: Any,
+    name: str,
+    password: str,
 ):
+    monkeypatch.setattr(warning_limit, "INTERVAL_SECONDS", 0.0)
     with caplog.at_level(logging.WARNING):
         answer = log_in(client, name, password)
         assert answer.error_code == FAILED
@@ -164,6 +152,16 @@ def test_wrong_password_is_refused_in_the_same_words(
     assert "authentication failed peer=127.0.0.1" in caplog.text
     assert "wrong" not in caplog.text.replace("wrong name or password", "")
     assert "secret" not in caplog.text
+
+
+def test_who_tries_again_and_again_does_not_fill_the_log(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+):
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            with RawClient(broker.port_of("sasl_plaintext")) as client:
+                assert log_in_plain(client, password="wrong").error_code == FAILED
+    assert len(caplog.records) <= 1  # none, if another test has just failed in the same way
 
 
 def test_refusal_waits_and_others_do_not(broker: Broker):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import ssl
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from headrace.codecs.kafka.generated.api_versions import ApiVersionsRequest
+from headrace.frontends.kafka.tls_handshake import TlsHandshake
 from headrace.security.acl import ANONYMOUS, Principal
 from headrace.testing import Broker
 from tests.wire.calls import FETCH, batch, by_partition, fetch, fetch_request, produce
 from tests.wire.raw_client import RawClient
-from tests.wire.secure import Certificates, TlsClient, log_in_scram
+from tests.wire.secure import Certificates, TlsClient, is_cut_off, log_in_scram, principal_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,18 +66,6 @@ def eventually(look: Callable[[], Any]) -> Any:
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.002)
     return seen
-
-
-def principal_of(broker: Broker, client: RawClient) -> Principal:
-    """As whom the broker takes the client."""
-    port = client.socket.getsockname()[1]
-
-    def look(server: Any) -> Principal:
-        doors = [door for _, door in server._listeners]
-        sessions = [session for door in doors for session in door.sessions]
-        return next(each.principal for each in sessions if each.peer_port == port)
-
-    return broker.call(look)
 
 
 def test_records_go_in_and_out(broker: Broker, client: TlsClient):
@@ -231,15 +221,43 @@ def test_tls_to_plain_text_is_told_in_the_log(
         assert "the client speaks TLS" in logged(caplog)
 
 
-def test_port_check_is_not_worth_a_line(broker: Broker, caplog: pytest.LogCaptureFixture):
-    def connections(server: Any) -> int:
-        return sum(len(door.admission) for _, door in server._listeners)
+def connections(server: Any) -> int:
+    return sum(len(door.admission) for _, door in server._listeners)
 
+
+def test_port_check_is_not_worth_a_line(broker: Broker, caplog: pytest.LogCaptureFixture):
     before = broker.call(connections)
     with caplog.at_level(logging.INFO):
         socket.create_connection(("127.0.0.1", broker.port_of("ssl")), PATIENCE_SECONDS).close()
         eventually(lambda: broker.call(connections) == before)
     assert caplog.records == []
+
+
+class AcceptedTransport(asyncio.Transport):
+    """All that a handshake needs of the connection it begins on."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__({"socket": connection, "peername": ("127.0.0.1", 1)})
+
+    def abort(self) -> None:
+        self.get_extra_info("socket").close()
+
+
+def test_handshake_that_is_stopped_at_once_leaves_nothing_behind(broker: Broker):
+    theirs, accepted = socket.socketpair()
+
+    def begin_and_stop(server: Any) -> None:
+        door = next(door for _, door in server._listeners if door.security.tls is not None)
+        handshake = TlsHandshake(door)
+        handshake.connection_made(AcceptedTransport(accepted))
+        handshake.stop()
+
+    before = broker.call(connections)
+    broker.call(begin_and_stop)
+    eventually(lambda: broker.call(connections) == before)
+    with theirs:
+        theirs.settimeout(PATIENCE_SECONDS)
+        assert theirs.recv(1) == b"", "no descriptor of it is open any more"
 
 
 def test_handshake_has_a_time_limit(certificates: Certificates, caplog: pytest.LogCaptureFixture):
@@ -250,7 +268,7 @@ def test_handshake_has_a_time_limit(certificates: Certificates, caplog: pytest.L
         RawClient(broker.port) as silent,
     ):
         silent.socket.sendall(b"\x16\x03\x01")
-        assert silent.is_closed_by_peer()
+        assert is_cut_off(silent)
         assert "SSL handshake is taking longer" in logged(caplog)
 
 

@@ -13,6 +13,11 @@ from headrace.codecs.kafka.generated.describe_producers import (
 )
 from headrace.codecs.kafka.generated.end_txn import EndTxnRequest
 from headrace.codecs.kafka.generated.init_producer_id import InitProducerIdRequest
+from headrace.codecs.kafka.generated.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from headrace.codecs.kafka.generated.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -30,9 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+OFFSET_COMMIT = 8
 OFFSET_FETCH, INIT_PRODUCER_ID, ADD_OFFSETS, END_TXN, TXN_OFFSET_COMMIT = 9, 22, 25, 26, 28
 DESCRIBE_PRODUCERS = 61
 INVALID_EPOCH, INVALID_STATE, UNSTABLE, ABORTABLE = 47, 48, 88, 120
+METADATA_TOO_LARGE, INVALID_GROUP_ID, COMMIT_TOO_LARGE = 12, 24, 28
+METADATA_BYTES_MAX = 4096
+"""The default of offset.metadata.max.bytes."""
 OLD, NEW = 3, 5
 """Versions of TxnOffsetCommit: with the group added beforehand, and added by the commit itself."""
 GENERATIONS = pytest.mark.parametrize("version", [OLD, NEW])
@@ -51,16 +60,16 @@ class Producer(NamedTuple):
     producer_id: int
     epoch: int
 
-    def add_group(self) -> int:
-        request = AddOffsetsToTxnRequest("x", self.producer_id, self.epoch, "g")
+    def add_group(self, group_id: str = "g") -> int:
+        request = AddOffsetsToTxnRequest("x", self.producer_id, self.epoch, group_id)
         code: int = self.client.call(ADD_OFFSETS, 3, request).error_code
         return code
 
-    def commit(self, offset: int, version: int) -> int:
-        partitions = [TxnOffsetCommitRequestPartition(0, offset)]
+    def commit(self, offset: int, version: int, *, group_id: str = "g", metadata: str = "") -> int:
+        partitions = [TxnOffsetCommitRequestPartition(0, offset, committed_metadata=metadata)]
         request = TxnOffsetCommitRequest(
             "x",
-            "g",
+            group_id,
             self.producer_id,
             self.epoch,
             topics=[TxnOffsetCommitRequestTopic("t", partitions)],
@@ -162,3 +171,61 @@ def test_replaced_producer_commits_nothing(client: RawClient, version: int) -> N
     assert zombie.commit(8, version) == INVALID_EPOCH
     successor.end(version, is_commit=True)
     assert fetch(client) == (0, 7)
+
+
+@GENERATIONS
+def test_group_without_a_name_is_refused(client: RawClient, version: int) -> None:
+    producer = begin(client)
+    assert producer.add_group("") == INVALID_GROUP_ID
+    assert producer.commit(5, version, group_id="") == INVALID_GROUP_ID
+    assert open_transactions(client) == []
+
+
+@GENERATIONS
+def test_metadata_longer_than_allowed_is_refused(client: RawClient, version: int) -> None:
+    producer = begin(client)
+    if version == OLD:
+        assert producer.add_group() == 0
+    too_long = "x" * (METADATA_BYTES_MAX + 1)
+    assert producer.commit(5, version, metadata=too_long) == METADATA_TOO_LARGE
+    assert fetch(client) == (0, -1)
+    assert producer.commit(6, version, metadata=too_long[1:]) == 0
+    producer.end(version, is_commit=True)
+    assert fetch(client) == (0, 6)
+
+
+@GENERATIONS
+def test_commit_that_fits_into_no_batch_is_refused(version: int) -> None:
+    settings = {"message.max.bytes": "1000", "offset.metadata.max.bytes": "2000"}
+    with Broker(settings) as broker, RawClient(broker.port) as client:
+        broker.create_topic("t")
+        producer = begin(client)
+        if version == OLD:
+            assert producer.add_group() == 0
+        assert producer.commit(5, version, metadata="x" * 1000) == COMMIT_TOO_LARGE
+        assert fetch(client) == (0, -1)
+        assert producer.commit(6, version, metadata="x" * 800) == 0
+        producer.end(version, is_commit=True)
+        assert fetch(client) == (0, 6)
+
+
+@pytest.mark.parametrize("version", [2, 8, 9])
+def test_plain_commit_has_the_same_limits(version: int) -> None:
+    settings = {"message.max.bytes": "1000", "offset.metadata.max.bytes": "2000"}
+    with Broker(settings) as broker, RawClient(broker.port) as client:
+        broker.create_topic("t", 2)
+
+        def commit(*metadata: str) -> list[int]:
+            partitions = [
+                OffsetCommitRequestPartition(index, 7, committed_metadata=each)
+                for index, each in enumerate(metadata)
+            ]
+            topics = [OffsetCommitRequestTopic("t", partitions=partitions)]
+            answer = client.call(OFFSET_COMMIT, version, OffsetCommitRequest("g", topics=topics))
+            return [each.error_code for each in answer.topics[0].partitions]
+
+        assert commit("x" * 2001, "x") == [METADATA_TOO_LARGE, 0]
+        assert commit("x" * 500, "x" * 500) == [COMMIT_TOO_LARGE] * 2
+        assert fetch(client) == (0, -1)
+        assert commit("x" * 800) == [0]
+        assert fetch(client) == (0, 7)

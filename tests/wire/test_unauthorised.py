@@ -1,9 +1,13 @@
-"""Whoever may do nothing is refused by every API, learns nothing, and changes nothing."""
+"""Whoever may do nothing is refused by every API, learns nothing, and changes nothing.
+
+There are two of them: one on a listener without a log-in, and a user who has proved who he is but
+whom no rule names. Somebody else may do everything all the while.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -18,28 +22,36 @@ from headrace.security.acl import (
     ANONYMOUS,
     CLUSTER_NAME,
     AclBinding,
-    AclBindingFilter,
     Operation,
     PatternType,
     Permission,
+    Principal,
     ResourceType,
 )
 from headrace.testing.broker import Broker
-from tests.wire.calls import batch, produce
+from tests.wire.calls import PRODUCE, batch, produce_request
 from tests.wire.raw_client import RawClient
-from tests.wire.unauthorised_table import ROWS, Names, Row, offset_commit_request
+from tests.wire.secure import log_in_scram, principal_of
+from tests.wire.unauthorised_table import ROWS, Names, Row, Stranger, offset_commit_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from headrace.server.launcher import Server
 
-SETTINGS = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:admin"}
+SETTINGS = {
+    "authorizer.class.name": STANDARD_AUTHORIZER,
+    "super.users": "User:admin",
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+    "headrace.sasl.users": "mallory:sesame,owner:sesame",
+}
+LISTENERS = ["kafka://127.0.0.1:0", "kafka+sasl://127.0.0.1:0"]
+MALLORY, OWNER = Principal.user("mallory"), Principal.user("owner")
 MISSING = Names("vault-b", b"\x77" * 16, "vault-b", "vault-b", "vault-b")
-OFFSET_COMMIT, INIT_PRODUCER_ID = 8, 22
+OFFSET_COMMIT, SASL_HANDSHAKE, INIT_PRODUCER_ID = 8, 17, 22
 MEMORY_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 EVERYTHING = [
-    AclBinding(kind, name, PatternType.LITERAL, ANONYMOUS, "*", Operation.ALL, Permission.ALLOW)
+    AclBinding(kind, name, PatternType.LITERAL, OWNER, "*", Operation.ALL, Permission.ALLOW)
     for kind, name in (
         (ResourceType.TOPIC, "*"),
         (ResourceType.GROUP, "*"),
@@ -54,21 +66,55 @@ def access_of(server: Server) -> Any:
     return server.broker.access
 
 
+class Guarded(NamedTuple):
+    """A broker whose topic, group and transactional id belong to somebody else."""
+
+    broker: Broker
+    names: Names
+    clients: dict[Stranger, RawClient]
+
+    def ask(self, stranger: Stranger, row: Row, version: int, names: Names) -> Any:
+        if row.key == SASL_HANDSHAKE:  # may begin something: on a connection of its own
+            with connected(self.broker, stranger) as client:
+                return client.call(row.key, version, row.build(names))
+        return self.clients[stranger].call(row.key, version, row.build(names))
+
+
+def connected(broker: Broker, stranger: Stranger) -> RawClient:
+    if stranger is Stranger.ANONYMOUS:
+        return RawClient(broker.port_of("plaintext"))
+    client = RawClient(broker.port_of("sasl_plaintext"))
+    assert log_in_scram(client, "mallory", "sesame").error_code == 0
+    return client
+
+
+def fill(broker: Broker) -> Names:
+    """What there is, is made by its owner over the wire."""
+    broker.create_topic("vault-a")
+    broker.call(lambda server: access_of(server).create(EVERYTHING))
+    topic_id = broker.call(lambda server: server.broker.topics.get("vault-a").id)  # type: ignore[union-attr]
+    names = Names("vault-a", topic_id, "vault-a", "vault-a", "vault-a")
+    with RawClient(broker.port_of("sasl_plaintext")) as owner:
+        assert log_in_scram(owner, "owner", "sesame").error_code == 0
+        produced = owner.call(PRODUCE, 9, produce_request("vault-a", {0: batch(b"secret")}))
+        committed = owner.call(OFFSET_COMMIT, 9, offset_commit_request(names))
+        begun = owner.call(INIT_PRODUCER_ID, 4, InitProducerIdRequest("vault-a", 10_000))
+    assert codes_of([produced, committed, begun]) == set()
+    return names
+
+
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[tuple[Broker, Names]]:
-    """A broker with a topic, a group and a transactional id, whose client has lost all rights."""
-    with Broker(SETTINGS) as broker:
-        broker.create_topic("vault-a")
-        broker.call(lambda server: access_of(server).create(EVERYTHING))
-        topic_id = broker.call(lambda server: server.broker.topics.get("vault-a").id)  # type: ignore[union-attr]
-        names = Names("vault-a", topic_id, "vault-a", "vault-a", "vault-a")
-        with RawClient(broker.port) as client:
-            produce(client, "vault-a", {0: batch(b"secret")})
-            committed = client.call(OFFSET_COMMIT, 9, offset_commit_request(names))
-            begun = client.call(INIT_PRODUCER_ID, 4, InitProducerIdRequest("vault-a", 10_000))
-        assert codes_of(committed) | codes_of(begun) == set()
-        broker.call(lambda server: access_of(server).delete([AclBindingFilter()]))
-        yield broker, names
+def guarded() -> Iterator[Guarded]:
+    with Broker(SETTINGS, listeners=LISTENERS) as broker:
+        names = fill(broker)
+        with (
+            connected(broker, Stranger.ANONYMOUS) as anonymous,
+            connected(broker, Stranger.LOGGED_IN) as mallory,
+        ):
+            assert principal_of(broker, anonymous) == ANONYMOUS
+            assert principal_of(broker, mallory) == MALLORY
+            clients = {Stranger.ANONYMOUS: anonymous, Stranger.LOGGED_IN: mallory}
+            yield Guarded(broker, names, clients)
 
 
 def codes_of(message: Any) -> set[int]:
@@ -109,41 +155,48 @@ def state_of(broker: Broker) -> Any:
 
 
 CASES = [
-    pytest.param(row, version, id=f"{row.key:02}-{API_NAMES[row.key]}-v{version}-{number}")
+    pytest.param(
+        stranger,
+        row,
+        version,
+        id=f"{stranger.value}-{row.key:02}-{API_NAMES[row.key]}-v{version}-{number}",
+    )
+    for stranger in Stranger
     for number, row in enumerate(ROWS)
-    if row.key in HANDLERS
+    if row.key in HANDLERS and stranger in row.asked_by
     for version in row.versions
 ]
 
 
-def test_every_version_of_every_key_has_a_row() -> None:
+@pytest.mark.parametrize("stranger", Stranger)
+def test_every_version_of_every_key_has_a_row(stranger: Stranger) -> None:
+    rows = [row for row in ROWS if stranger in row.asked_by]
     for key, handler in HANDLERS.items():
-        covered = {version for row in ROWS if row.key == key for version in row.versions}
+        covered = {version for row in rows if row.key == key for version in row.versions}
         wanted = set(range(handler.version_min, handler.version_max + 1))
         assert covered == wanted, f"{API_NAMES[key]} has no row for {wanted - covered}"
 
 
-@pytest.mark.parametrize(("row", "version"), CASES)
+@pytest.mark.parametrize(("stranger", "row", "version"), CASES)
 def test_refused_with_the_code_of_kafka_and_nothing_changes(
-    row: Row, version: int, guarded: tuple[Broker, Names]
+    stranger: Stranger, row: Row, version: int, guarded: Guarded
 ) -> None:
-    broker, existing = guarded
-    before = state_of(broker)
-    with RawClient(broker.port) as client:
-        answer = client.call(row.key, version, row.build(existing))
+    before = state_of(guarded.broker)
+    answer = guarded.ask(stranger, row, version, guarded.names)
     assert codes_of(answer) == row.codes
-    assert state_of(broker) == before
+    assert state_of(guarded.broker) == before
 
 
-@pytest.mark.parametrize(("row", "version"), [case for case in CASES if not case.values[0].by_id])
+@pytest.mark.parametrize(
+    ("stranger", "row", "version"), [case for case in CASES if not case.values[1].by_id]
+)
 def test_answer_does_not_tell_what_exists(
-    row: Row, version: int, guarded: tuple[Broker, Names]
+    stranger: Stranger, row: Row, version: int, guarded: Guarded
 ) -> None:
     """Ids aside: who knows those 16 random bytes knows that the topic exists."""
-    broker, existing = guarded
-    with RawClient(broker.port) as client:
-        of_existing = shown(client.call(row.key, version, row.build(existing)))
-        of_missing = shown(client.call(row.key, version, row.build(MISSING)))
+    existing = guarded.names
+    of_existing = shown(guarded.ask(stranger, row, version, existing))
+    of_missing = shown(guarded.ask(stranger, row, version, MISSING))
     told = of_existing.replace(repr(existing.topic_id), repr(MISSING.topic_id))
     assert told.replace("vault-a", "vault-b") == of_missing
     assert "secret" not in of_existing

@@ -1,10 +1,12 @@
 """Every API key and version with a request of somebody who may do nothing, and the codes it gets.
 
+The codes are the same for whoever has logged in and whoever need not, but for the log-in itself.
 ``Names`` are those of things that exist, or of things that do not: the answers must not differ.
 """
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.codecs.kafka.generated import (
@@ -78,6 +80,13 @@ LATEST = 99
 """As the last version of a row: whatever the handler serves."""
 
 
+class Stranger(Enum):
+    """Somebody without any right, by how the broker knows who he is."""
+
+    ANONYMOUS = "anonymous"
+    LOGGED_IN = "logged-in"
+
+
 class Names(NamedTuple):
     topic: str
     topic_id: bytes
@@ -93,6 +102,7 @@ class Row(NamedTuple):
     first: int
     last: int
     by_id: bool = False
+    asked_by: frozenset[Stranger] = frozenset(Stranger)
 
     @property
     def versions(self) -> range:
@@ -110,8 +120,11 @@ def row(
     first: int = 0,
     last: int = LATEST,
     by_id: bool = False,
+    asked_by: Stranger | None = None,
 ) -> None:
-    ROWS.append(Row(key, build, frozenset(codes), first, last, by_id))
+    """``asked_by``: None is everybody."""
+    strangers = frozenset(Stranger if asked_by is None else [asked_by])
+    ROWS.append(Row(key, build, frozenset(codes), first, last, by_id, strangers))
 
 
 # --- records ------------------------------------------------------------------------------------
@@ -359,7 +372,15 @@ row(66, lambda n: list_transactions.ListTransactionsRequest())
 
 # --- security -----------------------------------------------------------------------------------
 
-row(17, lambda n: sasl_handshake.SaslHandshakeRequest("PLAIN"), ILLEGAL_SASL_STATE)
+
+def _sasl_handshake(_: Names) -> Any:
+    return sasl_handshake.SaslHandshakeRequest("PLAIN")
+
+
+row(17, _sasl_handshake, ILLEGAL_SASL_STATE, asked_by=Stranger.ANONYMOUS)
+row(17, _sasl_handshake, ILLEGAL_SASL_STATE, last=0, asked_by=Stranger.LOGGED_IN)
+# Whoever is in may log in again, as himself.
+row(17, _sasl_handshake, first=1, asked_by=Stranger.LOGGED_IN)
 row(36, lambda n: sasl_authenticate.SaslAuthenticateRequest(b"\0u\0p"), ILLEGAL_SASL_STATE)
 row(18, lambda n: api_versions.ApiVersionsRequest("raw", "1"))
 row(29, lambda n: describe_acls.DescribeAclsRequest(1, None, 1, None, None, 1, 1), CLUSTER)

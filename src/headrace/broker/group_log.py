@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from headrace.broker.foreign_batches import maybe_records
 from headrace.coordination.groups.transactional_records import PendingRecord, TransactionEnded
 from headrace.coordination.shard import CoordinatorRecord
 from headrace.model.errors import CorruptRecord
-from headrace.records.decode import decode_records
 from headrace.records.header import read_header
 from headrace.storage.control_batch import read_end_marker
 
@@ -64,7 +64,7 @@ class GroupLogReader:
         self._next_offset = header.last_offset + 1
         if header.is_control:
             return self._marker(batch, header)
-        records = decode_records(batch)
+        records = maybe_records(batch, self._source.partition) or ()
         if not header.is_transactional:
             return [CoordinatorRecord(r.key, r.value) for r in records if r.key is not None]
         producer_id, epoch = header.producer_id, header.producer_epoch

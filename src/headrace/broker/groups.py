@@ -7,7 +7,7 @@ as ``shard_loading`` says.
 from __future__ import annotations
 
 import logging
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from headrace.broker.configurations import Configurations
     from headrace.broker.topic_changes import TopicChanges
-    from headrace.broker.topics import Topic, TopicChange, Topics
+    from headrace.broker.topics import Partition, Topic, TopicChange, Topics
     from headrace.config.broker import BrokerConfig
     from headrace.environment.ports import Background, Chance, Clock
     from headrace.storage.log_manager import LogManager
@@ -192,7 +192,7 @@ class Groups:
         self._shards = [
             GroupShard(
                 partition.log,
-                GroupRegistry(self._settings, self._new_id),
+                GroupRegistry(self._settings, self._new_id, partial(_batch_bytes_max, partition)),
                 self._catalogue,
                 self._logs,
                 self._clock,
@@ -255,6 +255,10 @@ def group_settings(config: BrokerConfig) -> GroupSettings:
         consumer_size_max=config.group_consumer_max_size,
         consumer_assignors=config.group_consumer_assignors,
     )
+
+
+def _batch_bytes_max(partition: Partition) -> int:
+    return partition.log.config.max_message_bytes
 
 
 def _raise_if_too_long(group_id: str) -> None:

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.model.errors import HeadraceError, NotEnoughReplicas, UnknownTopicOrPartition
+from headrace.model.errors import (
+    HeadraceError,
+    InvalidProducerEpoch,
+    NotEnoughReplicas,
+    UnknownTopicOrPartition,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,8 +51,10 @@ class Producing:
             )
         try:
             appended = self._append(log, batch)
-        except HeadraceError:
+        except HeadraceError as error:
             self._metrics.produce_errors += 1
+            if isinstance(error, InvalidProducerEpoch):
+                self._metrics.transactions.producers_fenced += 1
             raise
         self._metrics.count_produced(
             log.partition.topic, len(batch), appended.last_offset - appended.base_offset + 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from headrace.broker.foreign_batches import maybe_records
 from headrace.broker.topics import TopicEvent
 from headrace.model.errors import (
     CorruptRecord,
@@ -19,8 +20,8 @@ from headrace.model.errors import (
     RecordTooLarge,
     StorageFailure,
 )
+from headrace.model.topic import TopicPartition
 from headrace.records.build import build_batch
-from headrace.records.decode import decode_records
 from headrace.records.header import read_header
 from headrace.schemas.errors import RegistryLoading
 from headrace.schemas.records import decode, encode, key_of
@@ -42,6 +43,7 @@ log = logging.getLogger(__name__)
 SCHEMAS_TOPIC = "_schemas"
 TOPIC_SETTINGS = {"cleanup.policy": "compact", "durability": "fsync"}
 PARTITION = 0
+_ADDRESS = TopicPartition(SCHEMAS_TOPIC, PARTITION)
 LOADED_BEFORE_SERVING_BYTES_MAX = 4 * 2**20
 """Read at the start, at once: most registries are smaller, and then nobody has to ask again."""
 SLICE_BYTES = 256 * 1024
@@ -173,12 +175,19 @@ class SchemaStore:
         size_bytes = 0
         for batch in self._unread:
             if not read_header(batch).is_control:
-                for record in decode_records(batch):
-                    self._replay(record.key, record.value)
+                self._replay_batch(batch)
             size_bytes += len(batch)
             if size_bytes >= bytes_max:
                 return False
         return True
+
+    def _replay_batch(self, batch: bytes) -> None:
+        records = maybe_records(batch, _ADDRESS)
+        if records is None:
+            self.damaged_records += 1
+            return
+        for record in records:
+            self._replay(record.key, record.value)
 
     def _replay(self, key: bytes | None, value: bytes | None) -> None:
         if key is None:

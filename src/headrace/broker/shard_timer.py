@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from headrace.coordination.shard import Shard
     from headrace.environment.ports import Background, Cancellable
 
 
@@ -13,12 +12,20 @@ class MillisecondClock(Protocol):
     def now_ms(self) -> int: ...
 
 
+class TimedShard(Protocol):
+    """A Shard, or what stands before it."""
+
+    def next_deadline_ms(self) -> int | None: ...
+
+    def tick(self, now_ms: int) -> None: ...
+
+
 class ShardTimer:
     """``look`` must be called after everything that may bring a deadline closer."""
 
     __slots__ = ("_background", "_clock", "_due_ms", "_shard", "_timer")
 
-    def __init__(self, shard: Shard, clock: MillisecondClock, background: Background) -> None:
+    def __init__(self, shard: TimedShard, clock: MillisecondClock, background: Background) -> None:
         self._shard = shard
         self._clock = clock
         self._background = background

@@ -30,7 +30,7 @@ class Role(Enum):
 class Partition:
     """One partition: its log, and who leads it since when."""
 
-    __slots__ = ("index", "leader_epoch", "log", "role", "topic", "topic_id")
+    __slots__ = ("index", "is_internal", "leader_epoch", "log", "role", "topic", "topic_id")
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class Partition:
     ) -> None:
         self.topic = topic
         self.topic_id = topic_id
+        self.is_internal = topic in INTERNAL_TOPICS
         self.index = index
         self.log = log
         self.leader_epoch = leader_epoch

@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from headrace.broker.foreign_batches import maybe_records
 from headrace.broker.shard_timer import ShardTimer
 from headrace.coordination.shard import CoordinatorRecord, Shard
 from headrace.coordination.transactions.coordinator import TransactionCoordinator
 from headrace.coordination.transactions.states import PREPARED, TransactionState
-from headrace.model.errors import CorruptRecord, HeadraceError, LimitReached
+from headrace.model.errors import CorruptRecord, HeadraceError, LimitReached, ProducerFenced
 from headrace.records.build import build_batch
-from headrace.records.decode import decode_records
 from headrace.storage.atomic_append import ENTRIES_MAX
 from headrace.storage.log_port import Origin
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headrace.coordination.transactions.completions import CompleteTransaction
     from headrace.coordination.transactions.registry import TransactionRegistry
     from headrace.environment.ports import Background
+    from headrace.metrics.registry import TransactionCounters
     from headrace.model.topic import TopicPartition
     from headrace.storage.log_manager import LogManager
     from headrace.storage.log_port import Log
@@ -49,6 +50,7 @@ class TransactionShard:
         logs: LogManager,
         clock: MillisecondClock,
         background: Background,
+        counters: TransactionCounters,
     ) -> None:
         self.registry = registry
         self.is_loading = True
@@ -59,7 +61,9 @@ class TransactionShard:
         self._logs = logs
         self._clock = clock
         self._shard = Shard(self.coordinator, self)
-        self._timer = ShardTimer(self._shard, clock, background)
+        self._timer = ShardTimer(self, clock, background)
+        self._counters = counters
+        self._is_clock_at_work = False
         self._records = _keyed_records(source)
 
     # --- commands -------------------------------------------------------------------------------
@@ -70,7 +74,11 @@ class TransactionShard:
 
     def decide_now(self, command: Any) -> Any:
         """See ``Shard.decide_now``."""
-        reply = self._shard.decide_now(command, self._clock.now_ms())
+        try:
+            reply = self._shard.decide_now(command, self._clock.now_ms())
+        except ProducerFenced:
+            self._counters.producers_fenced += 1
+            raise
         self._timer.look()
         return reply
 
@@ -94,6 +102,18 @@ class TransactionShard:
         """Serve nobody any more. Nobody waits here but for the log, which answers for itself."""
         self.is_loading = True
         self._timer.cancel()
+
+    # --- deadlines ------------------------------------------------------------------------------
+
+    def next_deadline_ms(self) -> int | None:
+        return self._shard.next_deadline_ms()
+
+    def tick(self, now_ms: int) -> None:
+        self._is_clock_at_work = True
+        try:
+            self._shard.tick(now_ms)
+        finally:
+            self._is_clock_at_work = False
 
     # --- loading --------------------------------------------------------------------------------
 
@@ -140,8 +160,21 @@ class TransactionShard:
             log.warning("%s cannot be written: %s", self._log.partition, error.message)
             raise
         for each in ended:
+            self._count(each)
             self._markers.appended(each)
         return max(each.commit_number for each in appended)
+
+    def _count(self, ended: CompleteTransaction) -> None:
+        """Before the record is replayed: what the clock ends may also have been decided before."""
+        if ended.is_commit:
+            self._counters.committed += 1
+        elif (
+            self._is_clock_at_work
+            and self.registry.transactions[ended.transactional_id].state is TransactionState.ONGOING
+        ):
+            self._counters.timed_out += 1
+        else:
+            self._counters.aborted += 1
 
     def _write_first(
         self, ended: Sequence[CompleteTransaction], entries: Sequence[MarkerEntry]
@@ -164,11 +197,13 @@ class TransactionShard:
         self._logs.when_durable(commit_number, callback)
 
     def deliver(self, token: Any, reply: Any) -> None:
+        if isinstance(reply, ProducerFenced):
+            self._counters.producers_fenced += 1
         token(reply)
 
 
 def _keyed_records(source: Log) -> Iterator[CoordinatorRecord]:
     for batch in source.records_from():
-        for record in decode_records(batch):
+        for record in maybe_records(batch, source.partition) or ():
             if record.key is not None:
                 yield CoordinatorRecord(record.key, record.value)

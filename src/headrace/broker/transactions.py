@@ -26,7 +26,13 @@ from headrace.coordination.transactions.commands import (
 from headrace.coordination.transactions.record_codec import NAME_BYTES_MAX
 from headrace.coordination.transactions.records import EPOCH_BUMP_VERSION
 from headrace.coordination.transactions.registry import TransactionRegistry, TransactionSettings
-from headrace.coordination.transactions.states import AT_REST, STATES_BY_TITLE
+from headrace.coordination.transactions.states import (
+    AT_REST,
+    PREPARED,
+    STATES_BY_TITLE,
+    TransactionState,
+)
+from headrace.metrics.registry import OpenTransactions
 from headrace.model.errors import (
     CoordinatorLoading,
     CoordinatorNotAvailable,
@@ -48,10 +54,14 @@ if TYPE_CHECKING:
     from headrace.config.broker import BrokerConfig
     from headrace.coordination.transactions.commands import ListTransactions, ProducerIdentity
     from headrace.environment.ports import Background, Clock
+    from headrace.metrics.registry import TransactionCounters
     from headrace.model.topic import TopicPartition
     from headrace.storage.log_manager import LogManager
 
 log = logging.getLogger(__name__)
+
+_SHOWN_AS_OPEN = PREPARED | {TransactionState.ONGOING}
+"""Prepared ones are of Kafka's making: here a transaction ends in one step."""
 
 
 class Transactions:
@@ -68,6 +78,7 @@ class Transactions:
         groups: GroupListener,
         clock: Clock,
         background: Background,
+        counters: TransactionCounters,
     ) -> None:
         self._topics = topics
         self._changes = changes
@@ -76,6 +87,7 @@ class Transactions:
         self._features = features
         self._producer_ids = producer_ids
         self._background = background
+        self._counters = counters
         self._clock = SteadyClock(clock)
         self._settings = transaction_settings(configurations.broker)
         self._markers = TransactionMarkers(topics, groups)
@@ -216,6 +228,7 @@ class Transactions:
                 self._logs,
                 self._clock,
                 self._background,
+                self._counters,
             )
             for partition in topic.partitions
         ]
@@ -247,6 +260,19 @@ class Transactions:
             log.warning("%s was deleted, and with it all transactions", change.topic.name)
             self._drop_shards()
             self._loaded()
+
+    # --- metrics --------------------------------------------------------------------------------
+
+    def open_transactions(self) -> OpenTransactions:
+        """Those that are known: a shard that is still loading may hold more."""
+        by_state = {state.title: 0 for state in TransactionState if state in _SHOWN_AS_OPEN}
+        oldest_ms = now_ms = self._clock.now_ms()
+        for shard in self._shards:
+            for transaction in shard.registry.transactions.values():
+                if transaction.state not in AT_REST:
+                    by_state[transaction.state.title] += 1
+                    oldest_ms = min(oldest_ms, transaction.start_ms)
+        return OpenTransactions(by_state, (now_ms - oldest_ms) / 1000)
 
 
 def _merged(

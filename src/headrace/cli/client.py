@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.cli.assignments import parse_assignments
 from headrace.cli.exit_codes import ExitCode, Failure
+from headrace.model.errors import PackageNotInstalled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -119,14 +120,11 @@ def admin_library() -> Any:
 
 
 def connect(bootstrap: str, settings: Sequence[str], timeout_seconds: float) -> Broker:
-    """A broker to talk to; Failure if confluent-kafka is not installed."""
+    """A broker to talk to; PackageNotInstalled if confluent-kafka is missing."""
     try:
         import confluent_kafka  # noqa: F401
     except ImportError as error:
-        raise Failure(
-            "this verb needs confluent-kafka; install it with: pip install 'headrace[client]'",
-            ExitCode.MISSING_DEPENDENCY,
-        ) from error
+        raise PackageNotInstalled("this verb", "confluent-kafka", "client") from error
     return Broker(bootstrap, settings, timeout_seconds)
 
 

@@ -29,7 +29,7 @@ from headrace.cli import (
     user,
 )
 from headrace.cli.exit_codes import MEANINGS, ExitCode, Failure
-from headrace.model.errors import HeadraceError, InvalidConfig
+from headrace.model.errors import HeadraceError, InvalidConfig, PackageNotInstalled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,6 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _end(_usage_message(error), ExitCode.USAGE)
     except InvalidConfig as error:
         return _end(error.message, ExitCode.USAGE)
+    except PackageNotInstalled as error:
+        return _end(error.message, ExitCode.MISSING_DEPENDENCY)
     except HeadraceError as error:
         return _end(error.message, ExitCode.FAILED)
     except (KeyboardInterrupt, typer.Abort):

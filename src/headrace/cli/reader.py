@@ -64,7 +64,9 @@ class Reader:
         """Whether it is a record that was asked for; takes note of partitions that are done."""
         error = message.error()
         if error is not None and error.name() != END_OF_PARTITION:
-            raise self._broker.failure(error, f"topic {message.topic()}")
+            # An error of the group is of no topic.
+            topic = message.topic()
+            raise self._broker.failure(error, "" if topic is None else f"topic {topic}")
         if self._ends is None:
             return error is None
         end = self._ends.get(message.partition())

@@ -10,6 +10,7 @@ import typer
 from headrace.cli import output
 from headrace.cli.exit_codes import ExitCode, Failure
 from headrace.cli.options import Json
+from headrace.model.errors import PackageNotInstalled
 
 app = typer.Typer(
     help="Make certificates to try TLS out with.", no_args_is_help=True, rich_markup_mode=None
@@ -73,7 +74,10 @@ def self_signed(
       kafka-python: ssl_certfile, ssl_keyfile = "certs/client-alice.pem"
       Java:         ssl.keystore.type=PEM  ssl.keystore.location=certs/client-alice.pem
     """
-    from headrace.security.tls_certificates import Authority
+    try:
+        from headrace.security.tls_certificates import Authority
+    except ModuleNotFoundError as error:
+        raise PackageNotInstalled("tls self-signed", "cryptography", "security") from error
 
     names = clients or []
     _raise_if_unusable(names)

@@ -16,6 +16,8 @@ PLAIN = "PLAIN"
 SCRAM_SHA_256 = "SCRAM-SHA-256"
 SCRAM_SHA_512 = "SCRAM-SHA-512"
 OAUTHBEARER = "OAUTHBEARER"
+NO_AUTHENTICATION = "NONE"
+BASIC = "BASIC"
 MECHANISMS = (PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, OAUTHBEARER)
 
 USERS_MAX = 100
@@ -104,6 +106,13 @@ class SecuritySettings:
         "headrace.sasl.users",
         "Users that exist from the start, as NAME:PASSWORD,NAME:PASSWORD; for PLAIN and SCRAM."
         " Others are made while the broker runs, with headrace user.",
+    )
+    http_authentication_method: str = declare.text(
+        "headrace.http.authentication.method",
+        NO_AUTHENTICATION,
+        "What HTTP listeners ask for, before the schema registry and the metrics: BASIC is a name"
+        " and a password, of the same users that log in by PLAIN and SCRAM.",
+        choices=(NO_AUTHENTICATION, BASIC),
     )
     sasl_server_max_receive_size: int = declare.integer(
         "sasl.server.max.receive.size",

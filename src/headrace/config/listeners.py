@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from headrace.config.broker_security import OAUTHBEARER, SecuritySettings, parse_users
+from headrace.config.broker_security import BASIC, OAUTHBEARER, SecuritySettings, parse_users
 from headrace.config.listener_options import LISTENER_NAME, ListenerSettings
 from headrace.config.names import maybe_nearest
 from headrace.model.errors import InvalidConfig
@@ -84,9 +84,17 @@ class Listener:
         return self.scheme in ("kafka+sasl", "kafka+sasl_ssl")
 
     @property
+    def uses_basic(self) -> bool:
+        return self.scheme == "http" and self.security.http_authentication_method == BASIC
+
+    @property
     def has_authentication(self) -> bool:
         """Whether nobody comes in without a proof of who he is."""
-        return self.uses_sasl or (self.uses_tls and self.security.ssl_client_auth == "required")
+        return (
+            self.uses_sasl
+            or self.uses_basic
+            or (self.uses_tls and self.security.ssl_client_auth == "required")
+        )
 
     @property
     def is_loopback(self) -> bool:
@@ -205,9 +213,10 @@ def _raise_if_not_set_up(listener: Listener) -> None:
             f"{listener.url()} needs a certificate: set ssl.keystore.location to a PEM file; "
             "to try it out: headrace tls self-signed DIRECTORY"
         )
+    if listener.uses_sasl or listener.uses_basic:
+        parse_users(security.sasl_users)
     if not listener.uses_sasl:
         return
-    parse_users(security.sasl_users)
     mechanisms = security.sasl_enabled_mechanisms
     if not mechanisms:
         raise InvalidConfig(f"{listener.url()} needs a way to log in: set sasl.enabled.mechanisms")
@@ -222,7 +231,9 @@ def _raise_if_remote(listener: Listener) -> None:
     if listener.is_loopback or listener.has_authentication:
         return
     remedy = "listen on 127.0.0.1, or pass --allow-remote if the network is trusted"
-    if listener.door == "kafka":
+    if listener.door == "http":
+        remedy = "set headrace.http.authentication.method=BASIC; or " + remedy
+    else:
         remedy = (
             "use kafka+sasl_ssl://, or kafka+ssl:// with ssl.client.auth=required; or " + remedy
         )

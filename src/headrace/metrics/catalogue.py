@@ -120,6 +120,23 @@ GROUP_LAG_RECORDS = _gauge(
     "partition",
 )
 
+TRANSACTIONS_OPEN = _gauge(
+    "headrace_transactions_open", "Transactions that have not ended, by their state.", "state"
+)
+TRANSACTION_OLDEST_OPEN_SECONDS = _gauge(
+    "headrace_transaction_oldest_open_seconds",
+    "Age of the oldest of them; readers of committed records may wait for it.",
+)
+TRANSACTIONS_ENDED = _counter(
+    "headrace_transactions_ended_total",
+    "Transactions that ended: committed, aborted or timed_out.",
+    "result",
+)
+PRODUCERS_FENCED = _counter(
+    "headrace_producers_fenced_total",
+    "Requests of producers that were replaced, or whose transaction had timed out.",
+)
+
 CATALOGUE: dict[str, Metric] = {
     metric.name: metric for metric in tuple(globals().values()) if isinstance(metric, Metric)
 }

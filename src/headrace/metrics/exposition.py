@@ -57,6 +57,7 @@ class BrokerCollector(Collector):
         yield from self._collect_storage()
         yield from self._collect_logs()
         yield from self._collect_groups()
+        yield from self._collect_transactions()
 
     def _collect_topics(self) -> Iterator[Family]:
         topics = self._metrics.topics
@@ -124,6 +125,19 @@ class BrokerCollector(Collector):
             catalogue.GROUP_COMMITTED_OFFSET, [(key, each.committed_offset) for key, each in lags]
         )
         yield _family(catalogue.GROUP_LAG_RECORDS, [(key, each.lag_records) for key, each in lags])
+
+    def _collect_transactions(self) -> Iterator[Family]:
+        counters, now_open = self._metrics.transactions, self._metrics.open_transactions()
+        yield _family(
+            catalogue.TRANSACTIONS_OPEN,
+            [((state,), count) for state, count in now_open.by_state.items()],
+        )
+        yield _family(catalogue.TRANSACTION_OLDEST_OPEN_SECONDS, [((), now_open.oldest_seconds)])
+        yield _family(
+            catalogue.TRANSACTIONS_ENDED,
+            [((result,), count) for result, count in counters.by_result().items()],
+        )
+        yield _family(catalogue.PRODUCERS_FENCED, [((), counters.producers_fenced)])
 
 
 _TOPIC_ATTRIBUTES = (

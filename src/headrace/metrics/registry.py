@@ -11,7 +11,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 TIME_BOUNDS_SECONDS = (
     0.0001,
@@ -89,6 +89,34 @@ class StorageCounters:
         self.bytes_compacted = 0
 
 
+class TransactionCounters:
+    """How transactions ended, and whom the coordinator sent away."""
+
+    __slots__ = ("aborted", "committed", "producers_fenced", "timed_out")
+
+    def __init__(self) -> None:
+        self.committed = 0
+        self.aborted = 0
+        """By their producers, or by the one that took over."""
+        self.timed_out = 0
+        self.producers_fenced = 0
+
+    def by_result(self) -> dict[str, int]:
+        return {
+            "committed": self.committed,
+            "aborted": self.aborted,
+            "timed_out": self.timed_out,
+        }
+
+
+class OpenTransactions(NamedTuple):
+    """The transactions that have not ended, at scrape time."""
+
+    by_state: Mapping[str, int]
+    oldest_seconds: float
+    """0: there is none."""
+
+
 class LogSample(NamedTuple):
     """One partition at scrape time."""
 
@@ -129,6 +157,10 @@ def _no_groups() -> Iterable[GroupSample]:
     return ()
 
 
+def _no_transactions() -> OpenTransactions:
+    return OpenTransactions({}, 0.0)
+
+
 def _zero() -> int:
     return 0
 
@@ -152,9 +184,11 @@ class Metrics:
         self.connections_cut_off = 0
         self.authentications_failed = 0
         self.storage = StorageCounters()
+        self.transactions = TransactionCounters()
         self.logs: Callable[[], Iterable[LogSample]] = _no_logs
         self.lags: Callable[[], Iterable[LagSample]] = _no_lags
         self.groups: Callable[[], Iterable[GroupSample]] = _no_groups
+        self.open_transactions: Callable[[], OpenTransactions] = _no_transactions
         self.parked_fetches: Callable[[], int] = _zero
         self.fetch_sessions: Callable[[], int] = _zero
         self.uncleanable_logs: Callable[[], int] = _zero

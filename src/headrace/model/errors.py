@@ -373,6 +373,17 @@ class DirectoryLocked(HeadraceError):
     blame = Blame.OPERATOR
 
 
+class PackageNotInstalled(HeadraceError):
+    """An optional package is asked for, and it is not there."""
+
+    blame = Blame.OPERATOR
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs {package}; install it with: pip install 'headrace[{extra}]'"
+        )
+
+
 class AddressInUse(HeadraceError):
     """Another process listens on this address."""
 

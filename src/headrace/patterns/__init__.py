@@ -6,6 +6,15 @@ and imports nothing of Headrace but its tree of errors.
 
 from __future__ import annotations
 
+try:
+    import confluent_kafka  # noqa: F401
+    import sqlalchemy  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"headrace.patterns needs {error.name}; install it with: pip install 'headrace[patterns]'",
+        name=error.name,
+    ) from error
+
 from headrace.patterns.consumer_loop import ConsumerLoop
 from headrace.patterns.deliveries import Deliveries, Delivery
 from headrace.patterns.message_id import MESSAGE_ID_HEADER, message_id

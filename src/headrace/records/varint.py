@@ -67,4 +67,7 @@ def append_uvarint(target: bytearray, value: int) -> None:
 
 def append_varint(target: bytearray, value: int) -> None:
     """Zig-zag; serves 32 and 64 bits alike."""
+    if 0 <= value < 64:
+        target.append(value << 1)
+        return
     append_uvarint(target, value << 1 if value >= 0 else (-value << 1) - 1)

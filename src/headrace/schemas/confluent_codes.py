@@ -5,13 +5,20 @@ The first three digits of a code are the HTTP status, with one exception.
 
 from __future__ import annotations
 
-from headrace.model.errors import HeadraceError, LimitReached, RecordTooLarge, StorageFailure
+from headrace.model.errors import (
+    HeadraceError,
+    LimitReached,
+    RecordTooLarge,
+    StorageFailure,
+    TopicAuthorizationFailed,
+)
 from headrace.schemas import errors
 
 STORE_ERROR = 50001
 NOT_READY = 50004
 """Confluent's "no leader is known": its registry says so while it starts."""
 CODES: dict[type[HeadraceError], int] = {
+    TopicAuthorizationFailed: 40301,
     errors.SubjectNotFound: 40401,
     errors.VersionNotFound: 40402,
     errors.SchemaNotFound: 40403,

@@ -9,7 +9,15 @@ import json
 from typing import Any, NamedTuple
 
 from headrace.model.errors import CorruptRecord
-from headrace.schemas.model import Compatibility, Kind, Mode, Reference, Registered, Schema
+from headrace.schemas.model import (
+    ID_MAX,
+    Compatibility,
+    Kind,
+    Mode,
+    Reference,
+    Registered,
+    Schema,
+)
 
 SCHEMA_MAGIC = 1
 OTHER_MAGIC = 0
@@ -103,6 +111,8 @@ def decode(key: bytes, value: bytes | None) -> RegistryRecord | None:
 
 def _decode(key: Any, value: Any) -> RegistryRecord | None:
     kind, subject = key["keytype"], key.get("subject")
+    if subject is not None and not isinstance(subject, str):
+        raise ValueError(f"{subject!r} is no subject")
     if kind == "SCHEMA":
         version = _whole(key["version"])
         registered = None if value is None else _registered(str(subject), version, value)
@@ -147,6 +157,7 @@ def _json(value: dict[str, Any]) -> bytes:
 
 
 def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{value!r} is no whole number")
+    """A number that somebody else may have written: one beyond all ids would leave none to give."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= ID_MAX:
+        raise ValueError(f"{value!r} is no whole number up to {ID_MAX}")
     return value

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from headrace.model.errors import InvalidConfig
+from headrace.security.tls_refusal import TellingContext
 
 
 class ClientAuth(Enum):
@@ -69,7 +70,7 @@ def build_context(files: TlsFiles) -> ssl.SSLContext:
     unknown = sorted(files.protocols - set(_VERSIONS))
     if unknown or not files.protocols:
         raise InvalidConfig(f"TLS protocols must be of {sorted(_VERSIONS)}, not {unknown}")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = TellingContext(ssl.PROTOCOL_TLS_SERVER)
     enabled = [_VERSIONS[name] for name in files.protocols]
     context.minimum_version, context.maximum_version = min(enabled), max(enabled)
     # Renegotiation and compression are old ways to attack a server and of no use here.

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from headrace.config.listeners import Listener
     from headrace.config.serve import ServeSettings
+    from headrace.frontends.http.basic_log_in import BasicLogIn
     from headrace.frontends.http.listener import HttpListener
 
 log = logging.getLogger(__name__)
@@ -133,6 +134,7 @@ class Server:
             groups,
             clock,
             background,
+            self.metrics.transactions,
         )
         broker = Broker(
             store=store,
@@ -177,7 +179,9 @@ class Server:
 
             exposition = Exposition(self.metrics, version("headrace"))
             application = self._schema_registry().application
-            door = HttpListener(listener.host, listener.port, exposition.render, application)
+            door = HttpListener(
+                listener.host, listener.port, exposition.render, application, self._log_in(listener)
+            )
         else:
             door = KafkaListener(self.broker, listener)
         try:
@@ -189,6 +193,18 @@ class Server:
             return
         self._undo.append(door.stop)
         self._listeners.append((listener, door))
+
+    def _log_in(self, listener: Listener) -> BasicLogIn | None:
+        """How people log in at an HTTP listener; None if they need not."""
+        if not listener.uses_basic:
+            return None
+        from headrace.frontends.common.known_users import KnownUsers
+        from headrace.frontends.http.basic_log_in import BasicLogIn
+
+        broker, security = self.broker, listener.security
+        users = KnownUsers(security.sasl_users, broker.credentials, broker.chance)
+        delay_ms = security.connection_failed_authentication_delay_ms
+        return BasicLogIn(users, broker.clock, broker.chance, delay_ms)
 
     def _schema_registry(self) -> Registry:
         """One for all HTTP listeners, made for the first."""

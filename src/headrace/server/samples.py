@@ -43,6 +43,7 @@ def connect_samples(
     metrics.parked_fetches = lambda: waiting.parked
     metrics.groups = broker.groups.group_samples
     metrics.lags = broker.groups.lag_samples
+    metrics.open_transactions = broker.transactions.open_transactions
     metrics.wal_size_bytes = lambda: broker.logs.write_ahead_log_bytes
     metrics.uncleanable_logs = lambda: housekeeping.uncleanable_count
     metrics.open_segment_files = lambda: broker.logs.files.open_count

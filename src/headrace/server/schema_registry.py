@@ -25,7 +25,7 @@ class Registry:
         self.store = SchemaStore(
             broker.store, broker.topics, broker.topic_changes, broker.logs, broker.clock, background
         )
-        self.application: ASGIApp = registry_application(self.store)
+        self.application: ASGIApp = registry_application(self.store, broker.access)
 
     def start(self) -> None:
         self.store.start()

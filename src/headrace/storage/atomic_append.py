@@ -123,7 +123,7 @@ class AtomicAppend:
         number = self.wal.append(frame)
         covered = self._covered[self.wal.active]
         for log in by_log:
-            if log.is_persistent:
+            if log.is_persistent and log not in covered:
                 covered[log] = entry_head(log.partition, log.topic_id)  # type: ignore[index]
         return number
 

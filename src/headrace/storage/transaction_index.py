@@ -8,6 +8,7 @@ was aborted.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -111,12 +112,19 @@ def aborted_between(
     """(producer, first offset) of aborted transactions that touch ``[offset, end_offset)``."""
     found: list[tuple[int, int]] = []
     for index in indexes:
-        for entry in index.entries:
-            if entry.last_offset >= offset and entry.first_offset < end_offset:
+        entries = index.entries
+        # In the order of their markers: those that ended before need not be looked at.
+        for number in range(bisect_left(entries, offset, key=_last_offset_of), len(entries)):
+            entry = entries[number]
+            if entry.first_offset < end_offset:
                 found.append((entry.producer_id, entry.first_offset))
             if entry.last_stable_offset >= end_offset:
                 return sorted(found, key=_first_offset_of)
     return sorted(found, key=_first_offset_of)
+
+
+def _last_offset_of(entry: AbortedTransaction) -> int:
+    return entry.last_offset
 
 
 def _first_offset_of(pair: tuple[int, int]) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from headrace.coordination.transactions.commands import (
     InitProducerId,
     ProducerIdentity,
 )
+from headrace.metrics.registry import TransactionCounters
 from headrace.model.errors import HeadraceError
 from headrace.model.topic import TopicPartition
 from headrace.records.build import build_batch
@@ -36,12 +37,14 @@ class TransactionDoor(GroupDoor):
     """``submit`` asks the transactions' door; the reply must come as soon as the disk is done."""
 
     transactions: Transactions
+    counters: TransactionCounters
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         super().__init__({**SETTINGS, **(settings or {})})
 
     def open(self) -> None:
         super().open()
+        self.counters = TransactionCounters()
         bench = self.bench
         self.transactions = Transactions(
             bench.topics,
@@ -53,6 +56,7 @@ class TransactionDoor(GroupDoor):
             self.groups,
             bench.clock,
             bench.background,
+            self.counters,
         )
         self.transactions.start()
 

@@ -8,6 +8,7 @@ from headrace.broker.group_log import GroupLogReader
 from headrace.coordination.groups.transactional_records import PendingRecord, TransactionEnded
 from headrace.coordination.shard import CoordinatorRecord
 from headrace.records.build import build_batch
+from headrace.records.header import stamp_crc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,3 +148,11 @@ def test_marker_that_cannot_be_read_is_left_out_and_told(caplog: pytest.LogCaptu
 def test_control_batches_of_other_kinds_are_left_alone() -> None:
     snapshot = build_batch([(bytes([0, 0, 0, 3]), b"")], timestamp_ms=1, control=True)
     assert told(reader(snapshot, plain(b"a")).read(MANY)) == [b"a"]
+
+
+def test_batch_that_makes_no_sense_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    senseless = plain(b"x")
+    senseless[-1] = 0x7E  # so many headers, of which there is none
+    stamp_crc(senseless, 0, len(senseless))
+    assert told(reader(plain(b"a"), senseless, plain(b"b")).read(MANY)) == [b"a", b"b"]
+    assert "log-0: left out a batch" in caplog.text

@@ -11,6 +11,7 @@ from headrace.broker.schema_store import SCHEMAS_TOPIC, TOPIC_SETTINGS, SchemaSt
 from headrace.model.errors import CorruptRecord, PolicyViolation, RecordTooLarge, StorageFailure
 from headrace.records.build import build_batch
 from headrace.records.decode import decode_records
+from headrace.records.header import stamp_crc
 from headrace.schemas.errors import RegistryLoading
 from headrace.schemas.model import Compatibility, Registered, Schema
 from headrace.schemas.records import (
@@ -153,6 +154,25 @@ def test_reading_ends_with_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.background.timers == before - 1
 
 
+def test_batch_that_makes_no_sense_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    """As any client can write it that may write to the topic: storage does not look into it."""
+    bench = MetadataBench()
+    store = opened(bench)
+    commit(bench, store, version(1))
+    topic = bench.topics.get(SCHEMAS_TOPIC)
+    assert topic is not None
+    senseless = build_batch([(b"key", b"value")], timestamp_ms=1)
+    senseless[-1] = 0x7E  # so many headers, of which there is none
+    stamp_crc(senseless, 0, len(senseless))
+    bench.logs.append([(topic.partitions[0].log, senseless)])
+    commit(bench, store, version(2, '"long"'))
+    bench.restart()
+    again = opened(bench)
+    assert again.damaged_records == 1
+    assert "_schemas-0: left out a batch" in caplog.text
+    assert again.state.versions("s") == store.state.versions("s")
+
+
 def test_unreadable_topic_serves_nothing_rather_than_ids_twice(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -160,10 +180,10 @@ def test_unreadable_topic_serves_nothing_rather_than_ids_twice(
     commit(bench, opened(bench), version(1))
     bench.restart()
 
-    def refuse(batch: bytes) -> None:
+    def refuse(batch: bytes, partition: object) -> None:
         raise CorruptRecord("a bad batch")
 
-    monkeypatch.setattr(schema_store, "decode_records", refuse)
+    monkeypatch.setattr(schema_store, "maybe_records", refuse)
     again = opened(bench)
     with pytest.raises(StorageFailure, match="a bad batch"):
         _ = again.state

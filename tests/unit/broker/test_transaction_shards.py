@@ -16,6 +16,7 @@ from headrace.coordination.transactions.states import TransactionState
 from headrace.model.errors import InternalError, LimitReached
 from headrace.model.topic import TRANSACTION_STATE_TOPIC, TopicPartition
 from headrace.records.build import build_batch
+from headrace.records.header import stamp_crc
 from headrace.storage.log_port import Origin
 from headrace.testing.transaction_door import (
     TransactionalProducer,
@@ -84,6 +85,29 @@ def test_what_kafka_had_decided_is_carried_out_at_the_start(
     assert shown(door) == expected
     assert all(door.log("orders", i).last_stable_offset == 2 for i in range(PARTITIONS))
     assert door.submit("t", DescribeTransaction("t")).state.startswith("Complete")
+
+
+def test_what_kafka_had_decided_is_no_time_out(door: TransactionDoor) -> None:
+    write_state(door, prepared(begun(door), TransactionState.PREPARE_ABORT))
+    door.crash()
+    assert door.transactions.open_transactions().by_state["PrepareAbort"] == 1
+    door.pass_seconds(0.1)
+    assert door.counters.by_result() == {"committed": 0, "aborted": 1, "timed_out": 0}
+
+
+def test_batch_that_makes_no_sense_is_left_out(
+    door: TransactionDoor, caplog: pytest.LogCaptureFixture
+) -> None:
+    producer = begun(door)
+    batch = build_batch([(b"key", b"value")], timestamp_ms=door.bench.clock.now_ms())
+    batch[-1] = 0x7E  # so many headers, of which there is none
+    stamp_crc(batch, 0, len(batch))
+    log = door.log(TRANSACTION_STATE_TOPIC, partition_of("t", 2))
+    door.bench.logs.append([(log, batch)])
+    door.restart()
+    assert "left out a batch" in caplog.text
+    producer.commit()
+    assert shown(door) == [[b"%d" % index] for index in range(PARTITIONS)]
 
 
 def test_prepared_end_that_fits_into_no_append_is_written_in_parts(

@@ -364,3 +364,51 @@ def test_open_transaction_is_described(door: TransactionDoor) -> None:
     assert described.producer == producer.identity
     assert described.partitions == (TopicPartition("orders", 0), TopicPartition("orders", 1))
     assert CONSUMER_OFFSETS_TOPIC not in door.bench.topics
+
+
+# --- metrics ------------------------------------------------------------------------------------
+
+
+def test_transactions_are_counted_by_how_they_end(door: TransactionDoor) -> None:
+    producer = begun(door)
+    producer.commit()
+    producer.abort()  # of nothing, which is no transaction
+    producer.send("orders", 0)
+    producer.abort()
+    producer.send("orders", 0)
+    TransactionalProducer(door).initialise()  # takes over, and aborts
+    assert door.counters.by_result() == {"committed": 1, "aborted": 2, "timed_out": 0}
+    assert door.counters.producers_fenced == 0
+    with pytest.raises(ProducerFenced):
+        producer.commit()
+    with pytest.raises(ProducerFenced):
+        producer.send("orders", 0)
+    assert door.counters.producers_fenced == 2
+
+
+def test_time_out_is_not_counted_as_an_abort(door: TransactionDoor) -> None:
+    begun(door, timeout_ms=10_000)
+    door.pass_seconds(11)
+    assert door.counters.by_result() == {"committed": 0, "aborted": 0, "timed_out": 1}
+    begun(door, timeout_ms=60_000).abort()
+    assert door.counters.by_result() == {"committed": 0, "aborted": 1, "timed_out": 1}
+
+
+def test_end_that_cannot_be_written_is_not_counted(door: TransactionDoor) -> None:
+    producer = begun(door)
+    door.bench.disk.fail_next("write", DiskFull("no space left"))
+    with pytest.raises(CoordinatorNotAvailable):
+        producer.commit()
+    assert door.counters.committed == 0
+
+
+def test_open_transactions_are_shown_with_the_age_of_the_oldest(door: TransactionDoor) -> None:
+    none = {"Ongoing": 0, "PrepareCommit": 0, "PrepareAbort": 0, "PrepareEpochFence": 0}
+    assert door.transactions.open_transactions() == (none, 0.0)
+    producer = begun(door)
+    door.pass_seconds(3)
+    TransactionalProducer(door, "other").initialise().send("orders", 1)
+    door.pass_seconds(2)
+    assert door.transactions.open_transactions() == ({**none, "Ongoing": 2}, 5.0)
+    producer.commit()
+    assert door.transactions.open_transactions() == ({**none, "Ongoing": 1}, 2.0)

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from headrace.cli.client import Broker, connect
 from headrace.cli.exit_codes import ExitCode, Failure
+from headrace.model.errors import PackageNotInstalled
 
 from .fakes import FakeError, answered
 
@@ -74,9 +75,8 @@ def test_clients_are_made_without_a_connection() -> None:
 
 def test_missing_library_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    with pytest.raises(Failure, match=r"headrace\[client\]") as failed:
+    with pytest.raises(PackageNotInstalled, match=r"confluent-kafka.*'headrace\[client\]'"):
         connect("127.0.0.1:1", [], 1)
-    assert failed.value.code is ExitCode.MISSING_DEPENDENCY
 
 
 def test_library_settings_must_be_assignments() -> None:

@@ -11,7 +11,7 @@ import pytest
 from headrace.cli import main as command
 from headrace.cli.exit_codes import ExitCode, Failure
 from headrace.cli.main import main
-from headrace.model.errors import DirectoryLocked, InvalidConfig
+from headrace.model.errors import DirectoryLocked, InvalidConfig, PackageNotInstalled
 
 VERBS = ["serve", "topic", "group", "produce", "consume", "config", "log", "doctor"]
 
@@ -47,6 +47,7 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (Failure("gone", ExitCode.NOT_FOUND), 4),
         (InvalidConfig("gone"), 2),
         (DirectoryLocked("gone"), 1),
+        (PackageNotInstalled("this", "what is gone", "extra"), 6),
         (RuntimeError("gone"), 1),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -81,6 +82,18 @@ def test_host_that_cannot_be_in_a_certificate_is_refused(
 ) -> None:
     assert main(["tls", "self-signed", str(tmp_path), "--host", "bücher"]) == ExitCode.FAILED
     assert "ASCII" in capsys.readouterr().err
+
+
+def test_missing_library_is_named_with_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    monkeypatch.delitem(sys.modules, "headrace.security.tls_certificates", raising=False)
+    assert main(["tls", "self-signed", str(tmp_path)]) == ExitCode.MISSING_DEPENDENCY
+    assert "cryptography; install it with: pip install 'headrace[security]'" in (
+        capsys.readouterr().err
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_directory_that_cannot_be_made_is_refused(

@@ -100,6 +100,7 @@ def test_any_text_is_a_listener_or_a_named_refusal(text: str) -> None:
     assert 0 <= listener.port <= 65_535
 
 
+BASIC = {"headrace.http.authentication.method": "BASIC"}
 CERTIFICATE = {"ssl.keystore.location": "server.pem"}
 CLIENT_CERTIFICATES = {
     **CERTIFICATE,
@@ -135,6 +136,10 @@ def test_scheme_says_how_it_is_secured(
         ("kafka+ssl://10.0.0.1", {**CERTIFICATE, "ssl.client.auth": "requested"}, False),
         ("kafka+ssl://10.0.0.1", CLIENT_CERTIFICATES, True),
         ("http://10.0.0.1", {}, False),
+        ("http://10.0.0.1", {"headrace.http.authentication.method": "NONE"}, False),
+        ("http://10.0.0.1", BASIC, True),
+        ("http://10.0.0.1", {"listener.name.http.http.authentication.method": "BASIC"}, True),
+        ("kafka://10.0.0.1", BASIC, False),
     ],
 )
 def test_reachable_address_is_allowed_where_everybody_proves_who_he_is(
@@ -156,6 +161,7 @@ def test_reachable_address_is_allowed_where_everybody_proves_who_he_is(
         ("kafka+sasl://127.0.0.1", {"sasl.enabled.mechanisms": ""}, "sasl.enabled.mechanisms"),
         ("kafka+sasl://127.0.0.1", {"sasl.enabled.mechanisms": "OAUTHBEARER"}, "jwks.endpoint"),
         ("kafka+sasl://127.0.0.1", {"headrace.sasl.users": "alice"}, "NAME:PASSWORD"),
+        ("http://127.0.0.1", {**BASIC, "headrace.sasl.users": "alice"}, "NAME:PASSWORD"),
     ],
 )
 def test_security_that_is_not_set_up_is_refused(

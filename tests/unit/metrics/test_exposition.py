@@ -7,7 +7,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from headrace.metrics.catalogue import CATALOGUE
 from headrace.metrics.exposition import CONTENT_TYPE, Exposition
-from headrace.metrics.registry import GroupSample, LagSample, LogSample, Metrics
+from headrace.metrics.registry import (
+    GroupSample,
+    LagSample,
+    LogSample,
+    Metrics,
+    OpenTransactions,
+)
 
 
 @pytest.fixture
@@ -53,6 +59,21 @@ def test_numbers_appear_under_their_names_and_labels(metrics: Metrics) -> None:
     assert found["headrace_throttled_requests_total", quota] == 1
     assert found["headrace_throttle_seconds_total", quota] == 1.5
     assert found["headrace_build_info", (("version", "1.2.3"),)] == 1
+
+
+def test_transactions_are_shown_by_state_and_by_result() -> None:
+    metrics = Metrics()
+    metrics.transactions.committed, metrics.transactions.timed_out = 7, 2
+    metrics.transactions.producers_fenced = 3
+    metrics.open_transactions = lambda: OpenTransactions({"Ongoing": 4}, 1.5)
+    found = samples(metrics)
+    assert found["headrace_transactions_open", (("state", "Ongoing"),)] == 4
+    assert found["headrace_transaction_oldest_open_seconds", ()] == 1.5
+    ended = "headrace_transactions_ended_total"
+    assert found[ended, (("result", "committed"),)] == 7
+    assert found[ended, (("result", "aborted"),)] == 0
+    assert found[ended, (("result", "timed_out"),)] == 2
+    assert found["headrace_producers_fenced_total", ()] == 3
 
 
 def test_buckets_are_cumulative_and_end_with_all(metrics: Metrics) -> None:

@@ -1,3 +1,5 @@
+from itertools import permutations
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,10 +46,13 @@ def may(authorizer, operation, name="orders", principal=ALICE, host=HOST):
 
 
 def test_deny_beats_allow_whatever_the_patterns():
-    authorizer = with_rules(
-        rule("orders"), rule("ord", Operation.ALL, Permission.DENY, prefixed=True)
-    )
-    assert not may(authorizer, Operation.READ)
+    patterns = [("orders", False), ("*", False), ("ord", True)]
+    for (allowed, is_prefix), (denied, also_prefix) in permutations(patterns, 2):
+        authorizer = with_rules(
+            rule(allowed, prefixed=is_prefix),
+            rule(denied, Operation.ALL, Permission.DENY, prefixed=also_prefix),
+        )
+        assert not may(authorizer, Operation.READ), f"{denied} denies, {allowed} allows"
 
 
 def test_everyone_and_host_are_honoured():

@@ -1,4 +1,5 @@
 import base64
+import hashlib
 
 import pytest
 from aiokafka.conn import ScramAuthenticator
@@ -149,6 +150,20 @@ def test_changed_final_message_is_refused(final):
     scram = conversation()
     scram.receive(CLIENT_FIRST, 0)
     assert isinstance(scram.receive(final, 0), Refused)
+
+
+def test_other_nonce_is_refused_even_with_a_proof_that_fits():
+    scram = conversation()
+    scram.receive(CLIENT_FIRST, 0)
+    without_proof = CLIENT_FINAL[: CLIENT_FINAL.index(b",p=")].replace(b"%hv", b"%hw")
+    salted = hashlib.pbkdf2_hmac("sha256", b"pencil", SALT, ITERATIONS_MIN)
+    client_key = SHA_256.hmac(salted, b"Client Key")
+    signed = b",".join((CLIENT_FIRST.removeprefix(b"n,,"), SERVER_FIRST, without_proof))
+    signature = SHA_256.hmac(SHA_256.hash(client_key), signed)
+    proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+    refused = scram.receive(without_proof + b",p=" + base64.b64encode(proof), 0)
+    assert isinstance(refused, Refused)
+    assert refused.reason == "the nonce differs"
 
 
 def test_header_changed_on_the_way_is_noticed():

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.model.errors import CorruptRecord
 from headrace.records.build import build_batch
@@ -20,6 +24,34 @@ def test_marker_is_read_as_it_was_built(is_commit: bool) -> None:
     assert header.is_transactional
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, -1)
     assert (header.record_count, header.max_timestamp) == (1, 1_000)
+
+
+@given(
+    st.integers(0, 2**63 - 1),
+    st.integers(0, 2**15 - 1),
+    st.booleans(),
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 2**62),
+)
+def test_bytes_are_those_that_any_batch_of_this_record_has(
+    producer_id: int, producer_epoch: int, is_commit: bool, coordinator_epoch: int, now_ms: int
+) -> None:
+    built = build_end_marker(
+        producer_id,
+        producer_epoch,
+        is_commit=is_commit,
+        coordinator_epoch=coordinator_epoch,
+        timestamp_ms=now_ms,
+    )
+    record = (struct.pack(">hh", 0, is_commit), struct.pack(">hi", 0, coordinator_epoch))
+    assert built == build_batch(
+        [record],
+        timestamp_ms=now_ms,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        transactional=True,
+        control=True,
+    )
 
 
 def test_bytes_are_those_of_kafka() -> None:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.storage.offset_index import OffsetIndex
 from headrace.storage.open_files import OpenFiles
 from headrace.storage.time_index import TimeIndex
-from headrace.storage.transaction_index import AbortedTransaction, TransactionIndex
+from headrace.storage.transaction_index import (
+    AbortedTransaction,
+    TransactionIndex,
+    aborted_between,
+)
 from headrace.testing.faulty_disk import FaultyDisk
 
 ENTRIES = 2000
@@ -119,3 +125,30 @@ def test_transaction_index_has_kafkas_bytes(files):
     index.truncate_to(25)
     assert index.entries == [first]
     assert files.disk.size("x.txnindex") == 34
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 5)), max_size=40),
+    st.integers(0, 150),
+    st.integers(0, 60),
+)
+def test_all_aborted_transactions_that_touch_a_range_are_found(steps, offset, size):
+    index = TransactionIndex(OpenFiles(FaultyDisk()).handle("x.txnindex"))
+    position = 0
+    for producer_id, (distance, length) in enumerate(steps):
+        first = position + distance
+        position = first + length
+        index.append(AbortedTransaction(producer_id, first, position, position + 1))
+    assert aborted_between([index], offset, offset + size) == [
+        (entry.producer_id, entry.first_offset)
+        for entry in index.entries
+        if entry.first_offset < offset + size and entry.last_offset >= offset
+    ]
+
+
+def test_one_that_ends_inside_another_does_not_hide_it(files):
+    index = TransactionIndex(files.handle("x.txnindex"))
+    index.append(AbortedTransaction(1, first_offset=5, last_offset=8, last_stable_offset=2))
+    index.append(AbortedTransaction(2, first_offset=2, last_offset=9, last_stable_offset=10))
+    assert aborted_between([index], 3, 7) == [(2, 2), (1, 5)]
+    assert aborted_between([index], 9, 10) == [(2, 2)]

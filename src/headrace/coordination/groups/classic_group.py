@@ -89,6 +89,7 @@ class ClassicGroup:
                 (Protocol(stored.protocol_name or "", entry.subscription),),
             )
             member.assignment = entry.assignment
+            member.is_unheard = True
             group.add(member)
         group.leader_id = stored.leader_id
         group.state = ClassicState.STABLE if group.members else ClassicState.EMPTY
@@ -161,6 +162,7 @@ class ClassicGroup:
     def rename(self, old_id: str, new_id: str) -> ClassicMember:
         """A static member came back under a new id (KIP-345)."""
         member = self.members[old_id]
+        member.is_unheard = False
         self.members = {
             new_id if member_id == old_id else member_id: each
             for member_id, each in self.members.items()
@@ -272,15 +274,27 @@ class ClassicGroup:
 
     def raise_if_not_member(self, member_id: str, instance_id: str | None) -> ClassicMember:
         if instance_id is not None:
-            holder_id = self.static_ids.get(instance_id)
-            if holder_id is None:
-                raise UnknownMember(f"instance {instance_id!r} is not in group {self.group_id!r}")
-            if holder_id != member_id:
-                raise FencedInstance(f"instance {instance_id!r} has been taken by another member")
+            self._raise_if_not_holder(member_id, instance_id)
         member = self.members.get(member_id)
         if member is None:
             raise UnknownMember(f"member {member_id!r} is not in group {self.group_id!r}")
+        member.is_unheard = False
         return member
+
+    def _raise_if_not_holder(self, member_id: str, instance_id: str) -> None:
+        """To be fenced ends a client for good, so it takes a proof that there are two of them.
+
+        No id is no proof: a client that heard nothing of us for a session forgets its own id, and
+        sends the commits that it had put off before it joins again. Neither is the id that the log
+        has, before somebody has used it: the ids of a rebalance that a crash cut off are not there.
+        """
+        holder_id = self.static_ids.get(instance_id)
+        if holder_id is None or not member_id:
+            raise UnknownMember(f"instance {instance_id!r} is not in group {self.group_id!r}")
+        if holder_id != member_id:
+            if self.members[holder_id].is_unheard:
+                raise UnknownMember(f"member {member_id!r} is not in group {self.group_id!r}")
+            raise FencedInstance(f"instance {instance_id!r} has been taken by another member")
 
     def raise_if_not_of_generation(
         self, member_id: str, instance_id: str | None, generation: int

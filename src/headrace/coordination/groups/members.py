@@ -25,6 +25,7 @@ class ClassicMember:
         "expire",
         "instance_id",
         "is_new",
+        "is_unheard",
         "join_token",
         "member_id",
         "protocols",
@@ -52,6 +53,8 @@ class ClassicMember:
         self.protocols = protocols
         self.assignment = NO_ASSIGNMENT
         self.is_new = False
+        self.is_unheard = False
+        """Known from the log alone: nobody has spoken in its name since the start."""
         self.join_token: Token | None = None
         self.sync_token: Token | None = None
         self.expire: Callable[[int], Decision] | None = None

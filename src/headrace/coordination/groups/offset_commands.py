@@ -25,20 +25,25 @@ from headrace.model.errors import (
     GroupSubscribedToTopic,
     HeadraceError,
     IllegalGeneration,
+    InvalidCommittedOffsetSize,
     OffsetMetadataTooLarge,
 )
 from headrace.model.topic import NO_TOPIC_ID
+from headrace.records.build import build_batch
+from headrace.records.header import HEADER_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from headrace.coordination.groups.registry import GroupRegistry
-    from headrace.coordination.shard import Token
+    from headrace.coordination.shard import CoordinatorRecord, Token
     from headrace.model.topic import TopicId, TopicPartition
 
 NO_OFFSET = -1
 UNKNOWN_LEADER_EPOCH = -1
 UTF8_BYTES_PER_CHARACTER_MAX = 4
+RECORD_OVERHEAD_BYTES_MAX = 24
+"""Of a record of the same time as its batch: five lengths and numbers, three single bytes."""
 
 
 class OffsetCommands:
@@ -91,6 +96,7 @@ class OffsetCommands:
                 continue
             committed = CommittedOffset(offset, leader_epoch, metadata, now_ms, expire_ms, topic_id)
             records.append(offset_record(group_id, partition, committed))
+        raise_if_commit_too_large(records, self._registry.commit_bytes_max())
         return Decision(records, [(token, outcomes)])
 
     def _raise_if_not_allowed(self, command: CommitOffsets, now_ms: int) -> None:
@@ -183,6 +189,24 @@ def maybe_metadata_refusal(metadata: str, bytes_max: int) -> OffsetMetadataTooLa
     if len(metadata.encode()) <= bytes_max:
         return None
     return OffsetMetadataTooLarge(f"metadata is longer than {bytes_max} bytes")
+
+
+def raise_if_commit_too_large(records: Sequence[CoordinatorRecord], bytes_max: int) -> None:
+    """All offsets of a commit go into one batch, or none does."""
+    size_bytes = len(records) * RECORD_OVERHEAD_BYTES_MAX + HEADER_SIZE
+    for record in records:
+        size_bytes += len(record[0]) + len(record[1] or b"")
+    if size_bytes > bytes_max:
+        _raise_if_batch_too_large(records, bytes_max)
+
+
+def _raise_if_batch_too_large(records: Sequence[CoordinatorRecord], bytes_max: int) -> None:
+    """Slow and exact."""
+    size_bytes = len(build_batch([(record[0], record[1]) for record in records], timestamp_ms=0))
+    if size_bytes > bytes_max:
+        raise InvalidCommittedOffsetSize(
+            f"the commit takes {size_bytes} bytes, the groups' topic takes {bytes_max}"
+        )
 
 
 def _fetched(partition: TopicPartition, committed: CommittedOffset) -> FetchedOffset:

@@ -97,6 +97,10 @@ class GroupSettings:
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
 
 
+COMMIT_BYTES_MAX = 1_048_588
+"""Kafka's default of max.message.bytes."""
+
+
 @dataclass(slots=True)
 class GroupRegistry:
     """Shared by the engines of one coordinator shard."""
@@ -104,6 +108,8 @@ class GroupRegistry:
     settings: GroupSettings
     new_id: Callable[[], str]
     """A fresh random UUID as text; chance is passed in, like time."""
+    commit_bytes_max: Callable[[], int] = lambda: COMMIT_BYTES_MAX
+    """The largest batch that the log of this shard takes now (max.message.bytes)."""
     groups: dict[str, Group] = field(default_factory=dict)
     deadlines: Deadlines = field(default_factory=Deadlines)
     offsets: Offsets = field(default_factory=Offsets)

@@ -9,7 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.coordination.groups.commands import CommitTransactionalOffsets
-from headrace.coordination.groups.offset_commands import maybe_metadata_refusal
+from headrace.coordination.groups.offset_commands import (
+    maybe_metadata_refusal,
+    raise_if_commit_too_large,
+)
 from headrace.coordination.groups.record_codecs import offset_record
 from headrace.coordination.groups.records import LEGACY_OFFSET_KEY, OFFSET_KEY, CommittedOffset
 from headrace.coordination.groups.simple_groups import ensure_group
@@ -80,6 +83,7 @@ class TransactionalOffsets:
             pending = CommittedOffset(offset, leader_epoch, metadata, now_ms, topic_id=topic_id)
             record = offset_record(command.group_id, partition, pending)
             records.append(PendingRecord(*record, command.producer_id, command.producer_epoch))
+        raise_if_commit_too_large(records, self._registry.commit_bytes_max())
         return Decision(records, [(token, outcomes)])
 
     def _raise_if_not_allowed(self, command: CommitTransactionalOffsets) -> None:

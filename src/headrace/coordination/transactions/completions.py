@@ -10,7 +10,7 @@ from headrace.coordination.transactions.states import AT_REST, COMPLETE, PREPARE
 from headrace.model.topic import CONSUMER_OFFSETS_TOPIC
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from headrace.coordination.shard import CoordinatorRecord
     from headrace.coordination.transactions.records import Transaction
@@ -31,7 +31,9 @@ class CompleteTransaction(NamedTuple):
 
 
 def completions(
-    transactions: Mapping[str, Transaction], records: Iterable[CoordinatorRecord]
+    transactions: Mapping[str, Transaction],
+    records: Iterable[CoordinatorRecord],
+    read: Callable[[str, bytes], Transaction] = read_transaction,
 ) -> list[CompleteTransaction]:
     """What ends when these records are replayed on these transactions."""
     found = []
@@ -40,7 +42,7 @@ def completions(
         before = None if transactional_id is None else transactions.get(transactional_id)
         if before is None or before.state in AT_REST or value is None:
             continue
-        after = read_transaction(before.transactional_id, value)
+        after = read(before.transactional_id, value)
         if after.state in COMPLETE:
             found.append(_completion(before, after))
     return found

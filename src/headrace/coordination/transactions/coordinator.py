@@ -53,7 +53,7 @@ class TransactionCoordinator:
 
     def completions(self, records: Iterable[CoordinatorRecord]) -> list[CompleteTransaction]:
         """The markers to append together with these records, which are not replayed yet."""
-        return completions(self.registry.transactions, records)
+        return completions(self.registry.transactions, records, self.registry.read)
 
     def replay(self, record: CoordinatorRecord) -> None:
         transactional_id = read_transaction_key(record.key)

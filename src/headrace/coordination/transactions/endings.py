@@ -138,21 +138,28 @@ def completed(
     state = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
     # The abort of nothing has no beginning, and Kafka wants to see one.
     is_open = transaction.state not in AT_REST
-    ended = transaction._replace(
+    producer_id, epoch = transaction.producer_id, transaction.producer_epoch
+    last_epoch = transaction.last_epoch
+    if client_version < EPOCH_BUMP_VERSION:
+        client_version = 0  # what Kafka writes for either of the older versions
+    else:
+        last_epoch = epoch
+        if next_producer_id != NO_PRODUCER_ID:
+            producer_id, epoch = next_producer_id, 0
+        else:
+            epoch = min(epoch + 1, EPOCH_MAX)
+    return transaction._replace(
         state=state,
         partitions=NO_PARTITIONS,
         start_ms=transaction.start_ms if is_open else now_ms,
         updated_ms=now_ms,
+        producer_id=producer_id,
+        producer_epoch=epoch,
         previous_producer_id=transaction.producer_id,
         next_producer_id=NO_PRODUCER_ID,
+        client_version=client_version,
+        last_epoch=last_epoch,
     )
-    if client_version < EPOCH_BUMP_VERSION:
-        # What Kafka writes for either of the older versions.
-        return ended._replace(client_version=0)
-    ended = ended._replace(client_version=client_version, last_epoch=transaction.producer_epoch)
-    if next_producer_id != NO_PRODUCER_ID:
-        return ended._replace(producer_id=next_producer_id, producer_epoch=0)
-    return ended._replace(producer_epoch=min(transaction.producer_epoch + 1, EPOCH_MAX))
 
 
 def aborted_and_fenced(transaction: Transaction, version: int, now_ms: int) -> Transaction:

@@ -7,12 +7,13 @@ not known (KIP-915, KIP-939) are left alone.
 
 from __future__ import annotations
 
+import struct
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from headrace.coordination.shard import CoordinatorRecord
-from headrace.coordination.transactions.records import NO_PRODUCER_ID, Transaction
+from headrace.coordination.transactions.records import NO_PARTITIONS, NO_PRODUCER_ID, Transaction
 from headrace.coordination.transactions.states import TransactionState
 from headrace.model.errors import CorruptRecord
 from headrace.model.topic import TopicPartition
@@ -34,6 +35,11 @@ _CLIENT_VERSION_TAG = 2
 _INT64_BYTES = 8
 _INT16_BYTES = 2
 
+_KEY_HEAD = struct.Struct(">hh")
+_HEAD = struct.Struct(">hqhib")
+"""Version, producer id, epoch, time-out, state."""
+_TIMES = struct.Struct(">qq")
+
 
 def value_version(transaction_version: int) -> int:
     """Of the record, while this transaction version is finalised."""
@@ -41,7 +47,8 @@ def value_version(transaction_version: int) -> int:
 
 
 def transaction_key(transactional_id: str) -> bytes:
-    return Writer().int16(TRANSACTION_KEY).string(transactional_id).to_bytes()
+    name = transactional_id.encode()
+    return _KEY_HEAD.pack(TRANSACTION_KEY, len(name)) + name
 
 
 def transaction_tombstone(transactional_id: str) -> CoordinatorRecord:
@@ -51,14 +58,32 @@ def transaction_tombstone(transactional_id: str) -> CoordinatorRecord:
 def transaction_record(
     transaction: Transaction, version: int = VALUE_VERSION_MAX
 ) -> CoordinatorRecord:
-    writer = Writer().int16(version)
-    writer.int64(transaction.producer_id).int16(transaction.producer_epoch)
-    writer.int32(transaction.timeout_ms).int8(transaction.state)
+    writer = Writer().raw(
+        _HEAD.pack(
+            version,
+            transaction.producer_id,
+            transaction.producer_epoch,
+            transaction.timeout_ms,
+            transaction.state,
+        )
+    )
     _write_partitions(writer, transaction, is_flexible=version >= FLEXIBLE_FROM)
-    writer.int64(transaction.updated_ms).int64(transaction.start_ms)
+    writer.raw(_TIMES.pack(transaction.updated_ms, transaction.start_ms))
     if version >= FLEXIBLE_FROM:
         writer.tagged_fields(_tags(transaction))
     return CoordinatorRecord(transaction_key(transaction.transactional_id), writer.to_bytes())
+
+
+def as_stored(transaction: Transaction, version: int) -> Transaction:
+    """The transaction without what a record of this version has no room for; the epoch before,
+    which none has, stays."""
+    if transaction.state == TransactionState.EMPTY:
+        transaction = transaction._replace(partitions=NO_PARTITIONS)
+    if version >= FLEXIBLE_FROM:
+        return transaction
+    return transaction._replace(
+        previous_producer_id=NO_PRODUCER_ID, next_producer_id=NO_PRODUCER_ID, client_version=0
+    )
 
 
 def read_transaction_key(key: bytes) -> str | None:
@@ -134,11 +159,11 @@ def _tags(transaction: Transaction) -> dict[int, bytes]:
     """Fields at their default are left out, as the protocol demands."""
     tags = {}
     if transaction.previous_producer_id != NO_PRODUCER_ID:
-        tags[_PREVIOUS_PRODUCER_ID_TAG] = _int64(transaction.previous_producer_id)
+        tags[_PREVIOUS_PRODUCER_ID_TAG] = _bytes_of(transaction.previous_producer_id, _INT64_BYTES)
     if transaction.next_producer_id != NO_PRODUCER_ID:
-        tags[_NEXT_PRODUCER_ID_TAG] = _int64(transaction.next_producer_id)
+        tags[_NEXT_PRODUCER_ID_TAG] = _bytes_of(transaction.next_producer_id, _INT64_BYTES)
     if transaction.client_version:
-        tags[_CLIENT_VERSION_TAG] = Writer().int16(transaction.client_version).to_bytes()
+        tags[_CLIENT_VERSION_TAG] = _bytes_of(transaction.client_version, _INT16_BYTES)
     return tags
 
 
@@ -150,8 +175,8 @@ def _with_tags(transaction: Transaction, tags: Mapping[int, bytes]) -> Transacti
     )
 
 
-def _int64(value: int) -> bytes:
-    return Writer().int64(value).to_bytes()
+def _bytes_of(value: int, size: int) -> bytes:
+    return value.to_bytes(size, "big", signed=True)
 
 
 def _number(tags: Mapping[int, bytes], tag: int, size: int, default: int) -> int:

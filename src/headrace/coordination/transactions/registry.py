@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.coordination.groups.deadlines import Deadlines
 from headrace.coordination.transactions.record_codec import (
+    as_stored,
     read_transaction,
     transaction_record,
     value_version,
 )
-from headrace.coordination.transactions.records import NO_EPOCH
 from headrace.coordination.transactions.states import TransactionState, raise_if_illegal_transition
 from headrace.model.errors import InvalidProducerIdMapping, InvalidRequest, ProducerFenced
 
@@ -59,7 +59,7 @@ class TransactionSettings:
 @dataclass(slots=True)
 class _Draft:
     value: bytes | None
-    last_epoch: int
+    after: Transaction
 
 
 @dataclass(slots=True)
@@ -80,20 +80,26 @@ class TransactionRegistry:
         """The record which, replayed, puts the one in the place of the other."""
         if before is not None:
             raise_if_illegal_transition(before.state, after.state)
-        record = transaction_record(after, value_version(self.finalized_version()))
-        self._drafts[after.transactional_id] = _Draft(record.value, after.last_epoch)
+        version = value_version(self.finalized_version())
+        record = transaction_record(after, version)
+        self._drafts[after.transactional_id] = _Draft(record.value, as_stored(after, version))
         return record
 
+    def read(self, transactional_id: str, value: bytes) -> Transaction:
+        """What a record says. The latest decision is at hand, with the epoch before: its record
+        need not be taken apart again."""
+        draft = self._drafts.get(transactional_id)
+        if draft is not None and draft.value == value:
+            return draft.after
+        return read_transaction(transactional_id, value)
+
     def replay(self, transactional_id: str, value: bytes | None) -> None:
-        transaction = None if value is None else read_transaction(transactional_id, value)
+        transaction = None if value is None else self.read(transactional_id, value)
         if transaction is None or transaction.state == TransactionState.DEAD:
             self.transactions.pop(transactional_id, None)
             self._drafts.pop(transactional_id, None)
             return
-        draft = self._drafts.get(transactional_id)
-        is_own = draft is not None and draft.value == value
-        last_epoch = draft.last_epoch if draft is not None and is_own else NO_EPOCH
-        self.transactions[transactional_id] = transaction._replace(last_epoch=last_epoch)
+        self.transactions[transactional_id] = transaction
 
     def of_producer(self, transactional_id: str, producer: ProducerIdentity) -> Transaction:
         """The transaction, if this producer is the one that may use it."""

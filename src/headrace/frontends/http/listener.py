@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from headrace.frontends.http.basic_log_in import BasicLogIn
+
 BACKLOG = 128
 HEADER_BYTES_MAX = 32 * 1024
 """Request line and headers together; a subject may take 6 kB of it."""
@@ -36,11 +38,14 @@ class HttpListener:
         port: int,
         render_metrics: Callable[[], bytes],
         application: ASGIApp | None = None,
+        log_in: BasicLogIn | None = None,
     ) -> None:
+        """Without ``log_in`` everybody is served."""
         self.host = host
         self.port = port
         self._render_metrics = render_metrics
         self._behind = application
+        self._log_in = log_in
         self._server: Any = None
         self._task: asyncio.Task[None] | None = None
 
@@ -93,6 +98,8 @@ class HttpListener:
         from starlette.responses import PlainTextResponse, Response
         from starlette.routing import Route
 
+        from headrace.frontends.http.gate import Gate
+
         async def metrics(request: Request) -> Response:
             return Response(self._render_metrics(), media_type=CONTENT_TYPE)
 
@@ -106,7 +113,7 @@ class HttpListener:
         async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
             await (pages if scope["path"] in own else behind)(scope, receive, send)
 
-        return dispatch
+        return dispatch if self._log_in is None else Gate(dispatch, self._log_in)
 
     async def stop(self) -> None:
         """Finish what is being answered, then close."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.codecs.kafka.messages import API_NAMES
 from headrace.frontends.common.departures import Departures
-from headrace.frontends.common.warning_limit import WarningLimit
 from headrace.frontends.kafka.admission import Admission
 from headrace.frontends.kafka.fetch_sessions import FetchSessions
 from headrace.frontends.kafka.frame_buffers import FrameBuffers
@@ -58,7 +57,6 @@ class KafkaListener:
         )
         self.sessions: set[Session] = set()
         self.handshakes: set[TlsHandshake] = set()
-        self.warnings = WarningLimit()
         self.admission = Admission(broker)
         self.security = ListenerSecurity(broker, address)
         self.fetch_sessions = FetchSessions(

@@ -11,14 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace.config.broker_security import OAUTHBEARER, PLAIN
-from headrace.frontends.common.key_set_refresh import RefreshedTokens
 from headrace.frontends.common.tls_reload import TlsReload
+from headrace.frontends.common.warning_limit import WarningLimit
 from headrace.frontends.kafka.sasl_mechanisms import SaslMechanisms
+from headrace.model.errors import PackageNotInstalled
 from headrace.security.acl import ANONYMOUS, Principal
 from headrace.security.distinguished_name import subject_of
 from headrace.security.principal_mapping import PrincipalMapping
 from headrace.security.tls_context import ClientAuth, ListenerTls, TlsFiles
-from headrace.security.token_validation import TokenRules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
     from headrace.config.broker_security import SecuritySettings
     from headrace.config.listeners import Listener
+    from headrace.frontends.common.key_set_refresh import RefreshedTokens
 
 log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -44,6 +45,7 @@ class ListenerSecurity:
         self.clock = broker.clock
         self.metrics = broker.metrics
         self.listener_name = address.name
+        self.warnings = WarningLimit()
         self.settings = settings = address.security
         self.tls: ListenerTls | None = None
         self.mechanisms: SaslMechanisms | None = None
@@ -68,7 +70,20 @@ class ListenerSecurity:
         url = settings.sasl_oauthbearer_jwks_endpoint_url
         assert url is not None, "refused when the settings were read"
         refresh_s = settings.sasl_oauthbearer_jwks_endpoint_refresh_ms / 1000
-        return RefreshedTokens(self.loop, _token_rules(settings), url, refresh_s)
+        # Only here: PyJWT is an extra, and no other mechanism needs it.
+        try:
+            from headrace.frontends.common.key_set_refresh import RefreshedTokens
+            from headrace.security.token_validation import TokenRules
+        except ModuleNotFoundError as error:
+            raise PackageNotInstalled(OAUTHBEARER, "PyJWT", "security") from error
+        rules = TokenRules(
+            issuer=settings.sasl_oauthbearer_expected_issuer,
+            audiences=frozenset(settings.sasl_oauthbearer_expected_audience),
+            clock_skew_ms=settings.sasl_oauthbearer_clock_skew_seconds * 1000,
+            principal_claim=settings.sasl_oauthbearer_sub_claim_name,
+            scope_claim=settings.sasl_oauthbearer_scope_claim_name,
+        )
+        return RefreshedTokens(self.loop, rules, url, refresh_s)
 
     def start(self) -> None:
         if self._reload is not None:
@@ -106,14 +121,4 @@ def _tls_files(settings: SecuritySettings) -> TlsFiles:
         trust_file=settings.ssl_truststore_location,
         client_auth=ClientAuth(settings.ssl_client_auth),
         protocols=settings.ssl_enabled_protocols,
-    )
-
-
-def _token_rules(settings: SecuritySettings) -> TokenRules:
-    return TokenRules(
-        issuer=settings.sasl_oauthbearer_expected_issuer,
-        audiences=frozenset(settings.sasl_oauthbearer_expected_audience),
-        clock_skew_ms=settings.sasl_oauthbearer_clock_skew_seconds * 1000,
-        principal_claim=settings.sasl_oauthbearer_sub_claim_name,
-        scope_claim=settings.sasl_oauthbearer_scope_claim_name,
     )

@@ -126,15 +126,7 @@ class Login:
     def _refuse(self, response: Any, reason: str) -> Pending:
         """Answer after the delay, and end the connection."""
         session = self._session
-        log.warning(
-            "authentication failed peer=%s:%d listener=%s mechanism=%s: %s",
-            session.peer_host,
-            session.peer_port,
-            self._security.listener_name,
-            self._authentication.mechanism or "none",
-            reason,
-        )
-        self._security.metrics.authentications_failed += 1
+        self._report(reason)
         session.reconsider()
         session.hold()
         pending = Pending()
@@ -146,6 +138,18 @@ class Login:
         self._cancel_timer()
         self._timer = self._security.loop.call_later(self._delay_s, end)
         return pending
+
+    def _report(self, reason: str) -> None:
+        security, host = self._security, self._session.peer_host
+        security.metrics.authentications_failed += 1
+        mechanism = self._authentication.mechanism or "none"
+        kind = f"{host} {mechanism} {reason}"
+        left_out = security.warnings.maybe_count(kind, security.loop.time())
+        if left_out is not None:
+            more = f" ({left_out} more like this were not told)" if left_out else ""
+            text = "authentication failed peer=%s:%d listener=%s mechanism=%s: %s%s"
+            listener_name, port = security.listener_name, self._session.peer_port
+            log.warning(text, host, port, listener_name, mechanism, reason, more)
 
     def _plan_expiry(self, step: Step) -> None:
         self._cancel_timer()

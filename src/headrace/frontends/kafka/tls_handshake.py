@@ -1,9 +1,10 @@
 """A connection that is not encrypted yet: counts from the start, and ends here if TLS fails.
 
 The loop's own TLS server does not say when a handshake fails. So the connection is accepted in
-plain, and before a byte is read it is given to the loop again, to begin TLS on it. Each failure is
-one line in the log that says what to change, without a stack trace; who fails again and again is
-told of now and then, and whoever only knocks (a port check) is not worth a line.
+plain, and before a byte is read it is given to the loop again, to begin TLS on it. A descriptor of
+our own outlives the loop's, to tell a client that is refused why: by TLS's alert. Each failure is
+also one line in the log that says what to change, without a stack trace; who fails again and again
+is told of now and then, and whoever only knocks (a port check) is not worth a line.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ import socket
 import ssl
 from typing import TYPE_CHECKING, cast
 
+from headrace.frontends.common.tls_farewell import send_alert
 from headrace.frontends.kafka.tls_session import TlsSession
+from headrace.security.tls_refusal import HandshakeRefused
 
 if TYPE_CHECKING:
     from headrace.frontends.kafka.listener import KafkaListener
@@ -57,9 +60,13 @@ _HINTS = {
 
 def explain(error: Exception) -> str:
     """What went wrong with a handshake, and what to change."""
+    if isinstance(error, HandshakeRefused):
+        error = error.cause
     if isinstance(error, ssl.SSLError):
         reason = error.reason or str(error)
         hint = _HINTS.get(reason)
+        if isinstance(error, ssl.SSLCertVerificationError):
+            reason = f"{reason}: {error.verify_message}"
         return f"{hint} ({reason})" if hint else reason
     return str(error) or type(error).__name__
 
@@ -86,42 +93,55 @@ class TlsHandshake(asyncio.Protocol):
 
     def _begin(self, transport: asyncio.BaseTransport) -> None:
         try:
-            descriptor = os.dup(transport.get_extra_info("socket").fileno())
+            ours, lent = _duplicates(transport)
         except OSError as error:  # no descriptor is left
             self._leave()
             self._warn("refused", error.strerror or str(error))
             return
-        connection = socket.socket(fileno=descriptor)
-        connection.setblocking(False)
         self._listener.handshakes.add(self)
-        self._task = self._listener.security.loop.create_task(self._shake_hands(connection))
+        session = TlsSession(self._listener)
+        shaking = self._shake_hands(session, ours, lent)
+        self._task = self._listener.security.loop.create_task(shaking)
+        # Not in the task: one that is stopped before its first step would never get there.
+        self._task.add_done_callback(lambda _: self._end(session, ours, lent))
 
     def stop(self) -> None:
         """Give it up; the connection is closed."""
         if self._task is not None:
             self._task.cancel()
 
-    async def _shake_hands(self, connection: socket.socket) -> None:
+    async def _shake_hands(
+        self, session: TlsSession, ours: socket.socket, lent: socket.socket
+    ) -> None:
         security = self._listener.security
         assert security.tls is not None
-        session = TlsSession(self._listener)
         try:
             await security.loop.connect_accepted_socket(
                 lambda: session,
-                connection,
+                lent,
                 ssl=security.tls.context,
                 ssl_handshake_timeout=security.settings.ssl_handshake_timeout_ms / 1000,
                 ssl_shutdown_timeout=SHUTDOWN_SECONDS_MAX,
             )
         except OSError as error:
             self._report(error)
+            if isinstance(error, HandshakeRefused) and error.alert:
+                await self._tell(ours, error.alert)
         except Exception:
             log.exception("a TLS handshake failed for a fault of ours")
-        finally:
-            self._listener.handshakes.discard(self)
-            if not session.has_begun:
-                connection.close()
-                self._leave()
+
+    def _end(self, session: TlsSession, ours: socket.socket, lent: socket.socket) -> None:
+        self._listener.handshakes.discard(self)
+        ours.close()
+        if not session.has_begun:
+            lent.close()
+            self._leave()
+
+    async def _tell(self, ours: socket.socket, alert: bytes) -> None:
+        try:
+            await send_alert(self._listener.security.loop, ours, alert)
+        except OSError as error:
+            log.debug("the client at %s:%d did not wait for its alert: %s", *self._peer, error)
 
     def _report(self, error: OSError) -> None:
         if isinstance(error, ConnectionResetError | BrokenPipeError | ssl.SSLEOFError):
@@ -133,7 +153,7 @@ class TlsHandshake(asyncio.Protocol):
     def _warn(self, reason: str, detail: str) -> None:
         host, port = self._peer
         now = self._listener.security.loop.time()
-        left_out = self._listener.warnings.maybe_count(f"{host} {detail}", now)
+        left_out = self._listener.security.warnings.maybe_count(f"{host} {detail}", now)
         if left_out is not None:
             more = f" ({left_out} more like this were not told)" if left_out else ""
             text = "connection closed peer=%s:%d reason=%s: %s%s"
@@ -142,3 +162,14 @@ class TlsHandshake(asyncio.Protocol):
     def _leave(self) -> None:
         self._listener.admission.leave(self._peer[0])
         self._listener.left()
+
+
+def _duplicates(transport: asyncio.BaseTransport) -> tuple[socket.socket, socket.socket]:
+    """Of a connection: one for us, one for the loop to take. OSError if no descriptor is left."""
+    ours = socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno()))
+    try:
+        ours.setblocking(False)
+        return ours, ours.dup()
+    except OSError:
+        ours.close()
+        raise

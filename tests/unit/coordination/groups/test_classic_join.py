@@ -229,6 +229,28 @@ def test_replacement_that_cannot_be_written_leaves_the_old_member(bench: GroupBe
     assert bench.heartbeat(b, 1, "b") is None
 
 
+def test_member_of_whom_only_the_log_knows_fences_nobody(bench: GroupBench) -> None:
+    token = bench.join(instance_id="shelf")
+    bench.pass_ms(3_000)
+    member_id, generation = bench.reply(token).member_id, bench.reply(token).generation
+    bench.sync(member_id, generation, {member_id: b"all"})
+    bench = bench.restarted()
+    assert isinstance(bench.heartbeat("unknown", generation, "shelf"), UnknownMember)
+    assert bench.heartbeat(member_id, generation, "shelf") is None
+    assert isinstance(bench.heartbeat("unknown", generation, "shelf"), FencedInstance)
+
+
+def test_static_member_that_forgot_its_id_is_not_fenced(bench: GroupBench) -> None:
+    token = bench.join(instance_id="shelf")
+    bench.pass_ms(3_000)
+    member_id, generation = bench.reply(token).member_id, bench.reply(token).generation
+    bench.sync(member_id, generation, {member_id: b"all"})
+    refused = bench.commit(1, "", generation, instance_id="shelf")
+    assert isinstance(refused, UnknownMember)
+    assert bench.committed() == -1
+    assert bench.heartbeat(member_id, generation, "shelf") is None
+
+
 def test_static_leader_that_comes_back_need_not_assign(bench: GroupBench) -> None:
     a, b = stable_static(bench)
     back = bench.ask(join_command(instance_id="a"))

@@ -19,12 +19,14 @@ from headrace.model.errors import (
     GroupSubscribedToTopic,
     HeadraceError,
     IllegalGeneration,
+    InvalidCommittedOffsetSize,
     NonEmptyGroup,
     OffsetMetadataTooLarge,
     RebalanceInProgress,
     UnknownMember,
 )
 from headrace.model.topic import TopicPartition
+from headrace.records.build import build_batch
 from headrace.testing.group_bench import GROUP, GroupBench
 
 T0 = TopicPartition("t", 0)
@@ -107,6 +109,19 @@ def test_long_metadata_is_refused_for_its_partition_alone() -> None:
         type(None),
     ]
     assert [bench.committed(partition=i) for i in range(4)] == [0, -1, -1, 3]
+
+
+def test_commit_larger_than_a_batch_may_be_is_refused_whole(bench: GroupBench) -> None:
+    entries = [OffsetToCommit(TopicPartition("t", i), i, -1, "x" * 100) for i in range(300)]
+    assert bench.commit(0, offsets=entries) == [None] * len(entries)
+    written = bench.port.log[-len(entries) :]
+    size_bytes = len(build_batch(written, timestamp_ms=0))
+    bench.registry.commit_bytes_max = lambda: size_bytes
+    assert bench.commit(0, offsets=entries) == [None] * len(entries)
+    bench.registry.commit_bytes_max = lambda: size_bytes - 1
+    later = [entry._replace(offset=1_000) for entry in entries]
+    assert isinstance(bench.commit(0, offsets=later), InvalidCommittedOffsetSize)
+    assert bench.committed(partition=7) == 7
 
 
 def test_fetch_answers_what_was_asked_or_all(bench: GroupBench) -> None:

@@ -19,6 +19,7 @@ from headrace.model.errors import (
     FencedInstance,
     HeadraceError,
     IllegalGeneration,
+    InvalidCommittedOffsetSize,
     OffsetMetadataTooLarge,
     UnknownMember,
 )
@@ -141,6 +142,12 @@ def test_long_metadata_is_refused_for_its_partition_alone(bench: GroupBench) -> 
     assert taken is None
     bench.end()
     assert [bench.committed(partition=i) for i in range(2)] == [-1, 1]
+
+
+def test_commit_larger_than_a_batch_may_be_leaves_nothing_pending(bench: GroupBench) -> None:
+    bench.registry.commit_bytes_max = lambda: 100
+    assert isinstance(bench.commit_pending(5), InvalidCommittedOffsetSize)
+    assert stable_offset(bench) == -1
 
 
 def test_commit_that_cannot_be_written_is_not_pending(bench: GroupBench) -> None:

@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -200,7 +201,17 @@ class CoordinatorAgainstModel(RuleBasedStateMachine):
         assert all(each.state in AT_REST for each in bench.registry.transactions.values())
 
 
+class CoordinatorAgainstModelAtLength(CoordinatorAgainstModel):
+    """The same, for as long as `make test` may take."""
+
+
 CoordinatorAgainstModel.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=30, deadline=None
+    max_examples=40, stateful_step_count=30, deadline=None
+)
+CoordinatorAgainstModelAtLength.TestCase.settings = settings(
+    max_examples=2_000, stateful_step_count=30, deadline=None
 )
 TestCoordinatorIsTheModel = CoordinatorAgainstModel.TestCase
+TestCoordinatorIsTheModelAtLength = pytest.mark.slow(
+    pytest.mark.timeout(900)(CoordinatorAgainstModelAtLength.TestCase)
+)

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.coordination.transactions.record_codec import (
+    as_stored,
     read_transaction,
     read_transaction_key,
     transaction_key,
@@ -135,11 +136,18 @@ def outcome(read, *arguments):
     st.sampled_from(TransactionState),
     st.integers(-1, 2**63 - 1),
     st.integers(-1, 2**15 - 1),
+    st.integers(0, 1),
 )
-def test_what_was_written_is_read_again(partitions, state, producer_id, epoch):
-    if state == TransactionState.EMPTY:
-        partitions = frozenset()
+def test_what_was_written_is_read_again(partitions, state, producer_id, epoch, version):
     transaction = ONGOING._replace(
         partitions=partitions, state=state, next_producer_id=producer_id, producer_epoch=epoch
     )
-    assert read_transaction("tx", transaction_record(transaction).value) == transaction
+    written = transaction_record(transaction, version).value
+    assert read_transaction("tx", written) == as_stored(transaction, version)
+
+
+def test_a_record_has_room_for_all_but_the_epoch_before():
+    transaction = ONGOING._replace(last_epoch=2)
+    assert as_stored(transaction, 1) == transaction
+    assert as_stored(transaction, 0).last_epoch == 2
+    assert as_stored(transaction, 0).client_version == 0

@@ -7,6 +7,7 @@ import ssl
 import pytest
 
 from headrace.frontends.kafka.tls_handshake import explain
+from headrace.security.tls_refusal import HandshakeRefused
 
 
 def tls_error(reason: str | None, text: str = "something") -> ssl.SSLError:
@@ -37,3 +38,11 @@ def test_unknown_reason_is_told_as_it_is() -> None:
     assert "odd" in explain(tls_error(None, "odd"))
     assert explain(ConnectionAbortedError("took too long")) == "took too long"
     assert explain(OSError()) == "OSError"
+
+
+def test_certificate_that_is_not_good_comes_with_what_is_wrong_with_it() -> None:
+    error = ssl.SSLCertVerificationError(1, "something")
+    error.reason, error.verify_message = "CERTIFICATE_VERIFY_FAILED", "certificate has expired"
+    told = explain(HandshakeRefused(error, b""))
+    assert "ssl.truststore.location" in told
+    assert told.endswith("(CERTIFICATE_VERIFY_FAILED: certificate has expired)")

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from headrace.frontends.http.registry.answers import ERROR_HANDLERS, answer, refusal
+from headrace.frontends.http.registry.permissions import operation_of, raise_if_denied
 from headrace.frontends.http.registry.schemas import Schemas
 from headrace.frontends.http.registry.settings import Settings
 from headrace.frontends.http.registry.subjects import Subjects
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from headrace.broker.access import AccessControl
     from headrace.broker.schema_store import SchemaStore
 
     Handler = Callable[[Request], Awaitable[Response]]
@@ -31,9 +33,9 @@ if TYPE_CHECKING:
 READING = ("GET", "HEAD")
 
 
-def registry_application(store: SchemaStore) -> ASGIApp:
+def registry_application(store: SchemaStore, access: AccessControl | None = None) -> ASGIApp:
     """What a listener mounts behind its own pages. All listeners share one: it is the writer."""
-    routes = [route(path, handlers) for path, handlers in table(Writer(store)).items()]
+    routes = [route(path, handlers, access) for path, handlers in table(Writer(store)).items()]
     return Doorway(Starlette(routes=routes, exception_handlers=ERROR_HANDLERS))
 
 
@@ -75,10 +77,11 @@ def table(writer: Writer) -> dict[str, dict[str, Handler]]:
     }
 
 
-def route(path: str, handlers: Mapping[str, Handler]) -> Route:
+def route(path: str, handlers: Mapping[str, Handler], access: AccessControl | None) -> Route:
     """One route for all methods of a path, so that a refusal can name them all."""
 
     async def handle(request: Request) -> Response:
+        raise_if_denied(access, request.scope, operation_of(request.method, path))
         method = "GET" if request.method == "HEAD" else request.method
         return await handlers[method](request)
 

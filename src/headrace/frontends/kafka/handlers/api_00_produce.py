@@ -3,6 +3,9 @@
 v3 record batches (magic 2) · v5 log start offset · v7 zstd · v8 errors by record · v9 flexible ·
 v10 current leader on NOT_LEADER · v12 implicit transactions · v13 topic ids instead of names.
 
+The topics of the coordinators take no records of clients, except from one that calls itself as
+Kafka's own tools do.
+
 Errors are per partition: one broken batch fails alone. acks=0 gets no answer at all; if anything
 fails then, the connection is closed, which is the only way left to tell.
 """
@@ -27,6 +30,7 @@ from headrace.model.errors import (
     HeadraceError,
     InvalidRecord,
     InvalidRequiredAcks,
+    InvalidTopicName,
     StorageFailure,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -56,6 +60,9 @@ ZSTD_FROM = 7
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 _ACKS = frozenset({ACKS_NONE, ACKS_LEADER, ACKS_ALL})
 _ATTRIBUTES_LOW_BYTE = 22
+ADMIN_CLIENT_ID = "__admin_client"
+"""Under this name Kafka lets records into the topics of the coordinators, to mend them by hand. It
+is no right: an ACL on the topic still is."""
 TURN_BYTES = 1024 * 1024
 """Records that are written before the other connections are looked at again."""
 
@@ -196,6 +203,8 @@ def _append(
     data: PartitionProduceData,
     context: RequestContext,
 ) -> Appended:
+    if partitions[0].is_internal and context.client_id != ADMIN_CLIENT_ID:
+        raise InvalidTopicName(f"{partitions[0].topic} is written by the coordinators alone")
     batch = data.records
     if batch is None or len(batch) == 0:
         raise InvalidRecord("a partition came without a record batch")
