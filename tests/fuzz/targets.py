@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.fuzz import connections, record_batches, stored_logs, stored_metadata
+from tests.fuzz import column_batches, connections, record_batches, stored_logs, stored_metadata
 
 if TYPE_CHECKING:
     from tests.fuzz.target import Target
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 ALL: tuple[Target, ...] = (
     *connections.TARGETS,
     *record_batches.TARGETS,
+    *column_batches.TARGETS,
     *stored_logs.TARGETS,
     *stored_metadata.TARGETS,
 )

@@ -23,6 +23,7 @@ INPUTS = {
     "request": 2_000,
     "batch": 3_000,
     "compressed": 1_500,
+    "columns": 1_500,
     "segment": 80,
     "metadata-log": 150,
     "metadata-snapshot": 300,

@@ -182,7 +182,7 @@ def test_group_commits_is_described_reset_and_deleted(headrace: Command, topic: 
     assert headrace("consume", topic, *arguments) == "a\nb\nc\n"
     headrace("produce", topic, "d", "--partition", "0")
     listed = {each["group"]: each for each in headrace.json("group", "list")}
-    assert listed[group]["state"] == "empty"
+    assert (listed[group]["state"], listed[group]["lag"]) == ("empty", 1)
     described = headrace.json("group", "describe", group)
     offsets = {each["partition"]: each for each in described["offsets"]}
     assert (offsets[0]["committed"], offsets[0]["end_offset"], offsets[0]["lag"]) == (3, 4, 1)

@@ -18,6 +18,7 @@ from headrace.metrics.catalogue import CATALOGUE
 from headrace.patterns.deliveries import DELIVERIES_TABLE_NAME
 from headrace.patterns.outbox import OUTBOX_TABLE_NAME
 from headrace.patterns.record_and_check import HANDLED_TABLE_NAME
+from headrace.pipeline.jobs.definition import parse_definition
 from headrace.storage import file_names, write_ahead_log
 from headrace.testing import pytest_plugin
 
@@ -51,10 +52,22 @@ CLIENT_SETTINGS = {
     "transactional.id",
 }
 """Options of clients that pages speak of; they begin like ours."""
+PIPELINE_OPTIONS = {
+    name
+    for end in ("source", "sink")
+    for name in re.findall(
+        r'"(headrace\.[a-z.]*[a-z])"',
+        (ROOT / "src" / "headrace" / "pipeline" / end / "options.py").read_text("utf-8"),
+    )
+}
+"""Of Spark's source and sink; read, not imported, since that takes Spark."""
 NOT_OPTIONS = {"group.version", "transaction.version", "headrace.testing", "headrace.patterns"}
+NOT_OPTIONS |= {"headrace.pipeline", *PIPELINE_OPTIONS}
 """Features and packages: they look like options."""
 TABLES = {OUTBOX_TABLE_NAME, DELIVERIES_TABLE_NAME, HANDLED_TABLE_NAME}
 """Of a service's database: they look like metrics."""
+JOB_TABLE = "[job]"
+"""Tells the definition of a pipeline job from a broker's settings."""
 TWO_WAYS = "# or "
 """Marks a block that says one thing in two ways; a file may say it once."""
 FILE_SUFFIXES = ("py", "md", "toml", "txt", "json", "log", "cut")
@@ -144,7 +157,10 @@ def raise_if_unknown_command(words: list[str]) -> None:
 def test_settings_files_that_are_shown_are_accepted(page: Path) -> None:
     for language, text in BLOCK.findall(page.read_text("utf-8")):
         if language == "toml" and TWO_WAYS not in text:
-            ServeSettings.resolve(from_toml(text))
+            if JOB_TABLE in text:
+                parse_definition(text)
+            else:
+                ServeSettings.resolve(from_toml(text))
 
 
 def test_table_of_apis_is_what_is_served() -> None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
+from typing import TYPE_CHECKING
 
+from headrace.codecs.kafka.generated.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
 from headrace.codecs.kafka.generated.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
 )
@@ -12,7 +17,12 @@ from headrace.testing import Broker
 from tests.wire.calls import batch, produce
 from tests.wire.raw_client import RawClient
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DESCRIBE_CONFIGS = 32
 DESCRIBE_TOPIC_PARTITIONS = 75
+BROKER_RESOURCE = 4
 SEND_BYTES, RECEIVE_BYTES = 40_000, 50_000
 
 
@@ -73,3 +83,13 @@ def test_answer_about_partitions_is_no_longer_than_set():
         answer = client.call(DESCRIBE_TOPIC_PARTITIONS, 0, DescribeTopicPartitionsRequest([]))
     assert len(answer.topics[0].partitions) == 3
     assert answer.next_cursor.partition_index == 3
+
+
+def test_data_directory_is_told_as_an_absolute_path(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Broker(directory="here") as broker, RawClient(broker.port) as client:
+        wanted = DescribeConfigsResource(BROKER_RESOURCE, "1", ["log.dirs"])
+        answer = client.call(DESCRIBE_CONFIGS, 4, DescribeConfigsRequest(resources=[wanted]))
+    ((entry,),) = (result.configs for result in answer.results)
+    assert entry.value == str(tmp_path / "here")
+    assert entry.read_only

@@ -9,6 +9,7 @@ import typer
 from headrace.cli import output
 from headrace.cli.client import Broker, connect
 from headrace.cli.exit_codes import ExitCode, Failure
+from headrace.cli.group_lag import committed_offsets, end_offsets, group_lags
 from headrace.cli.options import (
     DEFAULT_BOOTSTRAP,
     DEFAULT_TIMEOUT_SECONDS,
@@ -19,7 +20,6 @@ from headrace.cli.options import (
 )
 from headrace.cli.reset import Target, planned_offsets
 from headrace.cli.times import parse_time_ms
-from headrace.cli.topic import offset_ranges
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -35,12 +35,15 @@ Name = Annotated[str, typer.Argument(help="The group.")]
 
 @app.command("list")
 def list_groups(
+    no_lag: Annotated[
+        bool, typer.Option("--no-lag", help="Quicker: do not ask how far each is behind.")
+    ] = False,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     client: ClientSettings = [],  # noqa: B006 - typer copies it
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
     as_json: Json = False,
 ) -> None:
-    """List groups."""
+    """List groups, and how many records each is behind."""
     broker = connect(bootstrap, client, timeout)
     admin = broker.admin()
     broker.metadata(admin)
@@ -49,7 +52,12 @@ def list_groups(
         {"group": each.group_id, "state": _word(each.state), "kind": _word(each.type)}
         for each in sorted(listed.valid, key=lambda each: str(each.group_id))
     ]
-    output.print_rows(rows, ("group", "state", "kind"), as_json=as_json)
+    columns: tuple[str, ...] = ("group", "state", "kind")
+    if not no_lag:
+        lags = group_lags(broker, admin, [str(row["group"]) for row in rows])
+        rows = [{**row, "lag": lags[str(row["group"])]} for row in rows]
+        columns = (*columns, "lag")
+    output.print_rows(rows, columns, as_json=as_json)
 
 
 @app.command("describe")
@@ -65,13 +73,13 @@ def describe(
     admin = broker.admin()
     broker.metadata(admin)
     found = _described(broker, admin, name)
-    committed = _committed(broker, admin, name)
+    committed = committed_offsets(broker, admin, name)
     owners = {
         (place.topic, place.partition): member.member_id
         for member in found.members
         for place in member.assignment.topic_partitions
     }
-    ends = _ends(broker, admin, {topic for topic, _ in committed.keys() | owners.keys()})
+    ends = end_offsets(broker, admin, {topic for topic, _ in committed.keys() | owners.keys()})
     rows = [
         _offset_row(place, committed.get(place), ends.get(place), owners.get(place))
         for place in sorted(committed.keys() | owners.keys())
@@ -124,7 +132,7 @@ def reset_offsets(
     broker = connect(bootstrap, client, timeout)
     admin = broker.admin()
     broker.metadata(admin)
-    committed = _committed(broker, admin, name)
+    committed = committed_offsets(broker, admin, name)
     plan = planned_offsets(broker, admin, topic, committed, target)
     if execute:
         _write_offsets(broker, admin, name, plan)
@@ -169,29 +177,6 @@ def _described(broker: Broker, admin: "AdminClient", name: str) -> Any:
     if _word(found.state) == "dead":
         raise Failure(f"there is no group {name}; see: headrace group list", ExitCode.NOT_FOUND)
     return found
-
-
-def _committed(broker: Broker, admin: "AdminClient", name: str) -> dict[tuple[str, int], int]:
-    from confluent_kafka import ConsumerGroupTopicPartitions
-
-    future = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(name)])[name]
-    listed = broker.result(future, f"group {name}")
-    return {
-        (place.topic, place.partition): place.offset
-        for place in listed.topic_partitions
-        if place.offset >= 0
-    }
-
-
-def _ends(broker: Broker, admin: "AdminClient", topics: set[str]) -> dict[tuple[str, int], int]:
-    known = broker.metadata(admin).topics
-    return {
-        (topic, index): offset
-        for topic in topics & known.keys()
-        for index, offset in offset_ranges(broker, admin, topic, list(known[topic].partitions))[
-            1
-        ].items()
-    }
 
 
 def _write_offsets(

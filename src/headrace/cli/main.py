@@ -20,6 +20,7 @@ from headrace.cli import (
     doctor,
     group,
     log,
+    pipeline,
     produce,
     quota,
     schema,
@@ -62,6 +63,7 @@ app.add_typer(schema.app, name="schema")
 app.add_typer(acl.app, name="acl")
 app.add_typer(user.app, name="user")
 app.add_typer(log.app, name="log")
+app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(tls.app, name="tls")
 app.command("doctor")(doctor.doctor)
 

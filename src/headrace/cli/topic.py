@@ -18,6 +18,7 @@ from headrace.cli.options import (
     Timeout,
 )
 from headrace.cli.resources import alter_resource, set_by_hand
+from headrace.cli.table_options import table_changes
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -140,20 +141,40 @@ def alter(
     unset: Annotated[
         list[str], typer.Option("--unset", metavar="NAME", help="Back to the default.")
     ] = [],  # noqa: B006
+    table: Annotated[
+        str | None,
+        typer.Option(
+            "--table",
+            metavar="plain|delta|iceberg|none",
+            help="Keep the topic as a table as well; none ends that, and leaves the table.",
+        ),
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="PATH", help="Where the table is.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", help="What the values are: raw, json, registry, ...")
+    ] = None,
     bootstrap: Bootstrap = DEFAULT_BOOTSTRAP,
     client: ClientSettings = [],  # noqa: B006
     timeout: Timeout = DEFAULT_TIMEOUT_SECONDS,
     as_json: Json = False,
 ) -> None:
-    """Give a topic more partitions, or other settings.
+    """Give a topic more partitions, or other settings, or keep it as a table too.
 
     \b
     headrace topic alter orders --partitions 8
     headrace topic alter orders -c retention.ms=3600000 --unset segment.ms
+    headrace topic alter orders --table delta --to /lake/orders --schema json
+    headrace topic alter orders --table none
     """
-    settings = parse_assignments(config, "--config")
+    table_settings, table_unset = table_changes(table, to, schema)
+    settings = parse_assignments(config, "--config") | table_settings
+    unset = [*unset, *table_unset]
     if partitions is None and not settings and not unset:
-        raise Failure("nothing to change: pass --partitions, --config or --unset", ExitCode.USAGE)
+        raise Failure(
+            "nothing to change: pass --partitions, --config, --unset or --table", ExitCode.USAGE
+        )
     broker = connect(bootstrap, client, timeout)
     admin = broker.admin()
     broker.metadata(admin, name)

@@ -18,6 +18,7 @@ from headrace.config.broker_network import NetworkSettings
 from headrace.config.broker_quotas import QuotaSettings
 from headrace.config.broker_replication import ReplicationSettings
 from headrace.config.broker_security import SecuritySettings
+from headrace.config.broker_tables import TableSettings
 from headrace.config.declare import BYTES, HIGH, LOW
 from headrace.config.names import raise_if_unknown
 from headrace.model.errors import InvalidConfig
@@ -50,6 +51,7 @@ class BrokerConfig(
     AccessSettings,
     QuotaSettings,
     ReplicationSettings,
+    TableSettings,
 ):
     """All broker options as typed attributes (``log.segment.bytes`` is ``log_segment_bytes``)."""
 

@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Any
 from headrace.config import declare
 from headrace.config.broker import BrokerConfig, broker_value
 from headrace.config.broker_log import NO_PREALLOCATION, NO_REMOTE_TIER, NO_SECOND_REPLICA
+from headrace.config.broker_tables import (
+    NO_TABLE,
+    TABLE_SCHEMAS,
+    raise_if_bad_table,
+    raise_if_bad_table_schema,
+)
 from headrace.config.declare import BYTES, MILLISECONDS, synonyms
 from headrace.config.names import raise_if_unknown
 from headrace.config.option import LONG_MAX
@@ -301,6 +307,21 @@ class TopicConfig:
         "Where records live: disk, or memory (gone at the end of the process).",
         choices=("disk", "memory"),
     )
+    table_format: str = declare.text(
+        "headrace.table.format",
+        NO_TABLE,
+        "Whether the topic is also kept as a table: plain Parquet files, delta or iceberg. A job "
+        "beside the broker does it, which needs headrace[spark].",
+        choices=(NO_TABLE, "plain", "delta", "iceberg"),
+    )
+    table_location: str | None = declare.optional_text(
+        "headrace.table.location", "Where that table is: an absolute path or a URL."
+    )
+    table_schema: str = declare.text(
+        "headrace.table.schema",
+        "raw",
+        f"What the values are: {TABLE_SCHEMAS}.",
+    )
     unclean_leader_election_enable: bool = declare.boolean(
         "unclean.leader.election.enable",
         False,
@@ -324,15 +345,17 @@ class TopicConfig:
         if internal_segment_bytes is not None:
             values["segment_bytes"] = internal_segment_bytes
         config = cls(**values)
-        config._raise_if_inconsistent()
+        config._raise_if_inconsistent(broker)
         return config
 
-    def _raise_if_inconsistent(self) -> None:
+    def _raise_if_inconsistent(self, broker: BrokerConfig) -> None:
         if self.min_compaction_lag_ms > self.max_compaction_lag_ms:
             raise InvalidConfig(
                 f"min.compaction.lag.ms={self.min_compaction_lag_ms}: expected at most "
                 f"max.compaction.lag.ms={self.max_compaction_lag_ms}"
             )
+        raise_if_bad_table(self.table_format, self.table_location, broker)
+        raise_if_bad_table_schema(self.table_schema)
 
 
 TOPIC_OPTIONS = declare.catalogue(TopicConfig)

@@ -137,6 +137,14 @@ PRODUCERS_FENCED = _counter(
     "Requests of producers that were replaced, or whose transaction had timed out.",
 )
 
+TABLE_TOPICS = _gauge("headrace_table_topics", "Topics that are to be kept as tables.")
+TABLE_PROCESSES = _gauge(
+    "headrace_table_processes", "Processes that keep them: 1, or 0 if it does not run."
+)
+TABLE_PROCESS_RESTARTS = _counter(
+    "headrace_table_process_restarts_total", "How often that process ended and was started again."
+)
+
 CATALOGUE: dict[str, Metric] = {
     metric.name: metric for metric in tuple(globals().values()) if isinstance(metric, Metric)
 }

@@ -58,6 +58,7 @@ class BrokerCollector(Collector):
         yield from self._collect_logs()
         yield from self._collect_groups()
         yield from self._collect_transactions()
+        yield from self._collect_tables()
 
     def _collect_topics(self) -> Iterator[Family]:
         topics = self._metrics.topics
@@ -138,6 +139,11 @@ class BrokerCollector(Collector):
             [((result,), count) for result, count in counters.by_result().items()],
         )
         yield _family(catalogue.PRODUCERS_FENCED, [((), counters.producers_fenced)])
+
+    def _collect_tables(self) -> Iterator[Family]:
+        yield _single(catalogue.TABLE_TOPICS, self._metrics.table_topics)
+        yield _single(catalogue.TABLE_PROCESSES, self._metrics.table_processes)
+        yield _single(catalogue.TABLE_PROCESS_RESTARTS, self._metrics.table_process_restarts)
 
 
 _TOPIC_ATTRIBUTES = (

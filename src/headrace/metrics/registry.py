@@ -194,6 +194,9 @@ class Metrics:
         self.uncleanable_logs: Callable[[], int] = _zero
         self.open_segment_files: Callable[[], int] = _zero
         self.wal_size_bytes: Callable[[], int] = _zero
+        self.table_topics: Callable[[], int] = _zero
+        self.table_processes: Callable[[], int] = _zero
+        self.table_process_restarts: Callable[[], int] = _zero
 
     def topic(self, name: str) -> TopicCounters:
         """The topic's counters; whoever needs them often keeps the object."""

@@ -9,6 +9,7 @@ import logging
 import signal
 import sys
 from importlib.metadata import version
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ from headrace.server.directory_lock import DirectoryLock
 from headrace.server.housekeeping import Housekeeping
 from headrace.server.samples import connect_samples
 from headrace.server.schema_registry import Registry
+from headrace.server.table_topics import TableTopics, local_bootstrap
 from headrace.storage.log_manager import LogManager
 
 if TYPE_CHECKING:
@@ -80,7 +82,20 @@ class Server:
         await self._metadata_durable()
         for listener in self.settings.listeners:
             await self._listen(listener)
+        self._keep_tables()
         log.info("ready after %.2f s", perf_counter() - started)
+
+    def _keep_tables(self) -> None:
+        """Last of all to start, and first to stop: its process is a client of this broker."""
+        doors = [(listener, door.port) for listener, door in self._listeners]
+        has_config = self.broker.config.table_client_config is not None
+        bootstrap = local_bootstrap(doors, has_client_config=has_config)
+        tables = TableTopics(self.broker, self._background, bootstrap)
+        self._undo.append(tables.stop)
+        self.metrics.table_topics = lambda: tables.topic_count
+        self.metrics.table_processes = lambda: int(tables.is_running)
+        self.metrics.table_process_restarts = lambda: tables.restarts
+        tables.start()
 
     async def _metadata_durable(self) -> None:
         """Wait for what the start has written. The first producer ids are among it: a client that
@@ -92,7 +107,9 @@ class Server:
     def _build(self) -> Broker:
         clock, disk, chance = RealClock(), RealDisk(), RealChance()
         directory = self.settings.data_directory
-        static = BrokerConfig.resolve(self.settings.broker_settings)
+        # As an absolute path: readers of segments ask for it by DescribeConfigs.
+        log_directories = {"log.dirs": str(Path(directory).absolute())}
+        static = BrokerConfig.resolve({**self.settings.broker_settings, **log_directories})
         background = LoopBackground(asyncio.get_running_loop(), threads=static.background_threads)
         self._background = background
         self._undo.append(background.close)

@@ -40,11 +40,12 @@ def test_topic_option_is_declared_as_in_kafka(
 
 def test_topic_options_are_kafkas_and_ours() -> None:
     ours = {"durability", "storage", "internal.segment.bytes"}
+    ours |= {f"headrace.table.{each}" for each in ("format", "location", "schema")}
     assert set(TOPIC_OPTIONS) == {row[0] for row in kafka_defaults.TOPIC} | ours
 
 
 def test_attributes_are_named_after_the_options() -> None:
-    names = {name.replace(".", "_") for name in TOPIC_OPTIONS}
+    names = {name.removeprefix("headrace.").replace(".", "_") for name in TOPIC_OPTIONS}
     assert {item.name for item in fields(TopicConfig)} == names
 
 

@@ -14,6 +14,7 @@ from headrace.metrics.catalogue import CATALOGUE, MetricKind
 DOCS = Path(__file__).parents[3] / "docs"
 UNITS = ("_bytes", "_seconds", "_records", "_offset")
 COUNTED = ("_open", "_fetches", "_sessions", "_files", "_members", "_logs", "_info")
+COUNTED += ("_topics", "_processes")
 PROCESS_METRICS = {
     "process_cpu_seconds_total",
     "process_max_fds",

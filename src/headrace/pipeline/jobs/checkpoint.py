@@ -1,0 +1,79 @@
+"""Whose a checkpoint is: a job refuses positions that were made for something else.
+
+Beside Spark's files lies a marker with the job, the cluster, the topics and the target. A
+checkpoint of another topic would make a job skip or repeat records without a word. A checkpoint at
+a URL of an object store carries no marker; the table's own commits guard that case.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from headrace.pipeline.errors import ForeignCheckpoint, TargetNotWritable
+
+if TYPE_CHECKING:
+    from headrace.pipeline.jobs.definition import JobDefinition
+
+MARKER = "headrace-job.json"
+_UNFINISHED_SUFFIX = ".unfinished"
+
+
+def checkpoint_identity(definition: JobDefinition, cluster_id: str) -> dict[str, str]:
+    """What must be the same for positions to mean the same."""
+    source, sink = definition.source, definition.sink
+    return {
+        "cluster": cluster_id,
+        "topics": source.pattern or ",".join(sorted(source.topics)),
+        "kind": definition.kind,
+        "target": f"{sink.format} {sink.target}",
+    }
+
+
+def claim_checkpoint(location: str, identity: dict[str, str]) -> None:
+    """Make the checkpoint this job's; ForeignCheckpoint if it is another's."""
+    path = maybe_local_path(location)
+    if path is None:
+        return
+    marker = path / MARKER
+    try:
+        if marker.exists():
+            _raise_if_other(location, json.loads(marker.read_bytes()), identity)
+            return
+        if path.exists() and any(path.iterdir()):
+            raise ForeignCheckpoint(
+                f"{location} is not empty, and no job of Headrace has left its mark there; "
+                "choose another checkpoint"
+            )
+        path.mkdir(parents=True, exist_ok=True)
+        unfinished = marker.with_suffix(_UNFINISHED_SUFFIX)
+        unfinished.write_text(json.dumps(identity, indent=1))
+        os.replace(unfinished, marker)
+    except OSError as error:
+        raise TargetNotWritable(f"the checkpoint {location}: {error.strerror}") from error
+    except ValueError as error:
+        raise ForeignCheckpoint(f"{marker} is damaged: {error}") from error
+
+
+def _raise_if_other(location: str, found: dict[str, str], identity: dict[str, str]) -> None:
+    differences = [
+        f"{name} {found.get(name)!r}, not {value!r}"
+        for name, value in identity.items()
+        if found.get(name) != value
+    ]
+    if differences:
+        raise ForeignCheckpoint(
+            f"the checkpoint {location} belongs to {'; '.join(differences)}; give the job another "
+            "name or another checkpoint"
+        )
+
+
+def maybe_local_path(location: str) -> Path | None:
+    """The path of a plain path or a file URL; None for anything else."""
+    parts = urlsplit(location)
+    if parts.scheme == "file":
+        return Path(parts.path)
+    return None if len(parts.scheme) > 1 else Path(location)

@@ -1,0 +1,59 @@
+"""What ended a job: one sentence for people, and whether another try can help.
+
+Errors of ours that were raised inside a Spark task arrive as text in somebody else's exception;
+they are found again by their class's name, so that a message is not a page of Java.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import NamedTuple
+
+from headrace.model.errors import HeadraceError
+
+MESSAGE_LENGTH_MAX = 2_000
+_RAISED_IN_TASK = re.compile(r"(headrace(?:\.\w+)+)\.([A-Z]\w+): ([^\n]+)")
+
+
+class Fault(NamedTuple):
+    """Why a job ended."""
+
+    message: str
+    can_retry: bool
+
+
+def fault_of(error: BaseException) -> Fault:
+    """The cause that a person can do something about."""
+    ours = _maybe_ours(error)
+    if ours is not None:
+        return Fault(ours.message, ours.retriable)
+    text = str(error)
+    for module, name, message in _RAISED_IN_TASK.findall(text):
+        kind = _maybe_class(module, name)
+        if kind is not None:
+            return Fault(message.strip()[:MESSAGE_LENGTH_MAX], kind.retriable)
+    lines = text.strip().splitlines()
+    summary = f"{type(error).__name__}: {lines[0] if lines else ''}".rstrip(": ")
+    # Whatever is unknown may pass: a lost executor, a broker that restarts, a full disk.
+    return Fault(summary[:MESSAGE_LENGTH_MAX], True)
+
+
+def _maybe_ours(error: BaseException) -> HeadraceError | None:
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        if isinstance(current, HeadraceError):
+            return current
+        seen.add(id(current))
+        current = current.__cause__ or current.__context__
+    return None
+
+
+def _maybe_class(module: str, name: str) -> type[HeadraceError] | None:
+    try:
+        found = getattr(import_module(module), name, None)
+    except ImportError:
+        return None
+    is_ours = isinstance(found, type) and issubclass(found, HeadraceError)
+    return found if is_ours else None

@@ -1,0 +1,144 @@
+"""The work of one task: read ranges, decode values, write files, and say which.
+
+Runs in Spark's Python workers. It may be killed at any moment and begun anew elsewhere: its files
+have names that nobody else has, and count for nothing until the driver commits them.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+from headrace.model.errors import HeadraceError
+from headrace.pipeline.decoding.spec import make_decoder
+from headrace.pipeline.parquet.errors import TaskFailed
+from headrace.pipeline.parquet.file_writer import PartitionedWriter, TooManyFiles
+from headrace.pipeline.parquet.parked import ParkedWriter
+from headrace.pipeline.parquet.rows import rows_of
+from headrace.pipeline.parquet.tasks import TaskResult, TaskWork, halves
+from headrace.pipeline.reading import read_range
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from headrace.pipeline.decoding.model import ValueDecoder
+    from headrace.pipeline.decoding.spec import DecoderSpec
+    from headrace.pipeline.ranges import OffsetRange
+    from headrace.pipeline.read_settings import ReadSettings
+    from headrace.records.columns import Columns
+
+    Read = Callable[[OffsetRange, ReadSettings], Iterator[Columns]]
+
+DECODERS_MAX = 4
+"""Decoders that a worker process keeps for its next task."""
+SCHEMAS_PENDING_MAX = 100
+
+_decoders: dict[bytes, ValueDecoder] = {}
+
+
+def run_task(work: TaskWork) -> TaskResult:
+    """An error with a name comes back as an answer: Spark would make text of it, and try again what
+    cannot succeed.
+    """
+    try:
+        return write_ranges(work, work.ranges)
+    except HeadraceError as error:
+        return TaskResult(failure=_that_travels(error))
+
+
+def write_ranges(
+    work: TaskWork, ranges: Sequence[OffsetRange], read: Read = read_range
+) -> TaskResult:
+    """In two halves where the rows belong to too many hours."""
+    attempt = _Attempt(work, ranges, read)
+    try:
+        return attempt.run()
+    except TooManyFiles:
+        attempt.abandon()
+        first, second = (write_ranges(work, half, read) for half in halves(ranges))
+        return _joined(work.spec, first, second)
+    except BaseException:
+        attempt.abandon()
+        raise
+
+
+class _Attempt:
+    def __init__(self, work: TaskWork, ranges: Sequence[OffsetRange], read: Read) -> None:
+        self._work = work
+        self._ranges = ranges
+        self._read = read
+        self._decoder = _decoder_of(work.spec)
+        self._writer = PartitionedWriter(work.layout, work.schema, ranges)
+        self._parked = ParkedWriter(work.layout, ranges)
+        self._found: list[pa.Schema] = []
+
+    def run(self) -> TaskResult:
+        for range_ in self._ranges:
+            for columns in self._read(range_, self._work.read):
+                self._take(range_, columns)
+        if self._work.is_sample or self._found:
+            self.abandon()
+            return TaskResult(new_fields=self._work.spec.combined(self._found))
+        return TaskResult(
+            files=tuple(file.to_json() for file in self._writer.close()),
+            parked=tuple(file.to_json() for file in self._parked.close()),
+        )
+
+    def abandon(self) -> None:
+        self._writer.abandon()
+        self._parked.abandon()
+
+    def _take(self, range_: OffsetRange, columns: Columns) -> None:
+        records = columns.batch
+        decoded = None
+        if records.num_rows:
+            decoded = self._decoder.decode(records.column("value"))
+            self._note(decoded.new_fields)
+        if self._work.is_sample or self._found:
+            return  # go on looking for fields, but nothing of this attempt will be used
+        if columns.bad:
+            self._parked.add_batches(range_, columns.bad)
+        if decoded is None:
+            return
+        if decoded.bad:
+            self._parked.add_records(range_, records, decoded.bad)
+        if decoded.columns.num_rows:
+            self._writer.write(rows_of(records, decoded, range_, self._work.schema))
+
+    def _note(self, new_fields: pa.Schema) -> None:
+        if len(new_fields) and new_fields not in self._found:
+            self._found.append(new_fields)
+            if len(self._found) > SCHEMAS_PENDING_MAX:
+                self._found = [self._work.spec.combined(self._found)]
+
+
+def _joined(spec: DecoderSpec, first: TaskResult, second: TaskResult) -> TaskResult:
+    found = [one.new_fields for one in (first, second) if one.new_fields is not None]
+    if found:
+        return TaskResult(new_fields=spec.combined(found))
+    return TaskResult(files=first.files + second.files, parked=first.parked + second.parked)
+
+
+def _decoder_of(spec: DecoderSpec) -> ValueDecoder:
+    """Kept by the process: some libraries take a while to set up."""
+    key = pickle.dumps(spec)
+    found = _decoders.get(key)
+    if found is None:
+        while len(_decoders) >= DECODERS_MAX:
+            _decoders.pop(next(iter(_decoders)))
+        found = _decoders[key] = make_decoder(spec)
+    return found
+
+
+def _that_travels(error: HeadraceError) -> HeadraceError:
+    """The error itself if it can be pickled, with its text and its character if not."""
+    error.__traceback__ = error.__cause__ = error.__context__ = None
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        failure = TaskFailed(f"{type(error).__name__}: {error.message}")
+        failure.retriable = error.retriable
+        return failure
+    return error

@@ -1,0 +1,166 @@
+"""Exactly once: all rows of a batch in one transaction, and the number of the batch with them.
+
+Order is everything here:
+
+1. ``init_transactions`` under the name of the sink. Whatever an earlier run left open is aborted,
+   and that run can commit nothing any more, even if it is still alive.
+2. Only now ask for the last batch that was written. The answer can no longer change.
+3. The same batch: this is a replay, and nothing is to be done. A later one: refuse.
+4. Send the rows and the number of the batch, and commit. A crash before the commit leaves nothing
+   to be seen; a crash after it is found in step 2 of the next run.
+
+An open sink stays in its process: as long as nobody has fenced it, steps 1 and 2 hold.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaException
+
+from headrace.model.errors import HeadraceError
+from headrace.pipeline.client_settings import timeout_seconds
+from headrace.pipeline.errors import BrokerUnreachable
+from headrace.pipeline.sink.clients import make_producer, named
+from headrace.pipeline.sink.errors import SinkAheadOfCheckpoint, SinkFenced
+from headrace.pipeline.sink.ledger import Ledger
+from headrace.pipeline.sink.producing import check_topics, produce_rows
+from headrace.pipeline.sink.staging import read_piece
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from headrace.pipeline.sink.staging import StagedPiece
+
+NAME_PREFIX = "headrace-sink-"
+TRANSACTION_TIMEOUT = "transaction.timeout.ms"
+# Long enough for tens of millions of records. A driver that dies and is not started again keeps
+# readers of committed data waiting for so long.
+TRANSACTION_TIMEOUT_MS = 300_000
+OPEN_SECONDS_MAX = 120.0
+ABORT_SECONDS_MAX = 60.0
+OPEN_SINKS_MAX = 16
+
+log = logging.getLogger(__name__)
+
+
+class TransactionalSink:
+    """Writes batches under one name, one after the other. After an error it is of no use.
+
+    With ``is_repeatable`` false nobody will ever come again under this name, so nothing need be
+    remembered of it.
+    """
+
+    def __init__(
+        self, kafka: Mapping[str, str], sink_id: str, *, is_repeatable: bool = True
+    ) -> None:
+        self.name = NAME_PREFIX + sink_id
+        self._timeout_seconds = timeout_seconds(kafka, TRANSACTION_TIMEOUT, TRANSACTION_TIMEOUT_MS)
+        self._producer = make_producer(
+            kafka,
+            {TRANSACTION_TIMEOUT: str(TRANSACTION_TIMEOUT_MS)},
+            {"transactional.id": self.name},
+        )
+        self._call(self._producer.init_transactions, OPEN_SECONDS_MAX, "opening the sink")
+        self._ledger = Ledger(kafka, self.name) if is_repeatable else None
+        self._last_batch = self._ledger.last_batch if self._ledger is not None else None
+
+    def write(self, pieces: Sequence[StagedPiece], batch_id: int) -> bool:
+        """Write a batch; False if it was written before.
+
+        After an error the next run finds out what became of it: usually nothing of it can be seen,
+        but the answer to a commit may have been lost.
+        """
+        last = self._last_batch
+        if last is not None and batch_id <= last:
+            if batch_id < last:
+                raise SinkAheadOfCheckpoint(
+                    f"batch {batch_id} is to be written, but {self.name} has written batch {last}:"
+                    " the checkpoint is older than the output. Start with a new checkpoint"
+                )
+            log.info("%s: batch %d was written before", self.name, batch_id)
+            return False
+        check_topics(self._producer, _all_topics(pieces))
+        started = time.monotonic()
+        self._call(lambda _: self._producer.begin_transaction(), ABORT_SECONDS_MAX, "beginning")
+        try:
+            self._send(pieces)
+            if self._ledger is not None:
+                self._ledger.record(self._producer, batch_id)
+            self._commit(started)
+        except (KafkaException, HeadraceError) as failure:
+            self._abort()
+            raise self._explained(failure, started) from failure
+        self._last_batch = batch_id
+        return True
+
+    def _send(self, pieces: Sequence[StagedPiece]) -> None:
+        for piece in pieces:
+            for staged in read_piece(piece):
+                produce_rows(self._producer, staged, self._timeout_seconds)
+
+    def _commit(self, started: float) -> None:
+        left_seconds = max(1.0, self._timeout_seconds - (time.monotonic() - started))
+        self._call(self._producer.commit_transaction, left_seconds, "committing the batch")
+
+    def _call(self, action: Callable[[float], None], seconds: float, what: str) -> None:
+        """Retried as long as the library says that the same call may succeed."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                action(max(0.1, deadline - time.monotonic()))
+                return
+            except KafkaException as failure:
+                if not failure.args[0].retriable():
+                    raise named(failure, what) from failure
+                if time.monotonic() >= deadline:
+                    text = f"{what}: no answer within {seconds:.0f} s"
+                    raise BrokerUnreachable(text) from failure
+
+    def _abort(self) -> None:
+        """Best effort: what stays open is aborted by the next run, or by the broker in time."""
+        try:
+            self._producer.purge()
+            self._producer.abort_transaction(ABORT_SECONDS_MAX)
+        except KafkaException as failure:
+            log.warning("%s: the transaction stays open for now: %s", self.name, failure)
+
+    def _explained(self, failure: KafkaException | HeadraceError, started: float) -> HeadraceError:
+        error = (
+            named(failure, "writing the batch") if isinstance(failure, KafkaException) else failure
+        )
+        spent = time.monotonic() - started
+        if isinstance(error, SinkFenced) and spent >= self._timeout_seconds:
+            return SinkFenced(
+                f"the transaction took {spent:.0f} s, longer than kafka.{TRANSACTION_TIMEOUT}"
+                f" ({self._timeout_seconds:.0f} s): allow more, or smaller batches"
+            )
+        return error
+
+
+def _all_topics(pieces: Sequence[StagedPiece]) -> dict[str, int]:
+    topics: dict[str, int] = {}
+    for piece in pieces:
+        for topic, partition in piece.topics.items():
+            topics[topic] = max(partition, topics.get(topic, partition))
+    return topics
+
+
+_open_sinks: dict[tuple[str, str], TransactionalSink] = {}
+"""Spark commits one batch after the other in the same process: connecting once is enough."""
+
+
+def write_next(
+    kafka: Mapping[str, str], sink_id: str, pieces: Sequence[StagedPiece], batch_id: int
+) -> bool:
+    """``TransactionalSink.write`` of a query's next batch, with its open sink if there is one."""
+    key = (sink_id, repr(sorted(kafka.items())))
+    # Taken out while it works: after an error it does not come back.
+    sink = _open_sinks.pop(key, None) or TransactionalSink(kafka, sink_id)
+    is_new = sink.write(pieces, batch_id)
+    _open_sinks[key] = sink
+    if len(_open_sinks) > OPEN_SINKS_MAX:
+        del _open_sinks[next(iter(_open_sinks))]
+    return is_new

@@ -1,0 +1,299 @@
+"""Arrow columns filled by the compiled loop: buffers that grow, and what Arrow makes of them.
+
+Before batches are taken apart there is room for the most that they can hold, since every row, key,
+value and header takes bytes of its own in its batch. So the loop never has to ask for room.
+
+Small batches are collected and handed to the loop together: a call from Python costs as much as a
+hundred records do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.model.errors import InvalidRecord
+from headrace.records import column_schema as schema
+from headrace.records.column_kernel import (
+    FAULT_REASONS,
+    Batch,
+    BinaryArrays,
+    Counts,
+    RowArrays,
+    decode_batches,
+)
+from headrace.records.compression import Compression, decompress
+from headrace.records.decode import RECORD_SIZE_MIN
+from headrace.records.header import HEADER_SIZE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from headrace.records.header import BatchHeader
+
+    Array = NDArray[Any]
+
+HEADER_BYTES_MIN = 2
+"""A header takes at least the two lengths of its key and value."""
+GROWTH = 2
+ROW_BYTES = 8
+COLLECTED_BATCHES_MAX = 256
+COLLECTED_BYTES_MAX = 64 * 1024
+
+
+class CompiledBuilder:
+    """Collects the rows of many batches; one for each call of the decoder."""
+
+    def __init__(
+        self,
+        source: memoryview,
+        columns: Sequence[str],
+        *,
+        start: int,
+        end: int,
+        batch_bytes_max: int,
+        bytes_expected: int,
+    ) -> None:
+        self.faults: list[tuple[int, BatchHeader, str]] = []
+        """Position, header and reason of each batch that the loop found bad."""
+        self._view = source
+        self._source = _read_only(source)
+        self._columns = columns
+        self._start = start
+        self._end = end
+        self._wanted = sum(1 << schema.COLUMNS.index(name) for name in columns)
+        self._batch_bytes_max = batch_bytes_max
+        self._collected: list[tuple[int, BatchHeader]] = []
+        self._table: list[Batch] = []
+        self._collected_bytes = 0
+        self._column_bytes = 0
+        self._unpacked: list[bytes] = []
+        self._counts = np.zeros(len(Counts._fields), np.int64)
+        self._rows = RowArrays(
+            np.empty(0, np.int64),
+            np.empty(0, np.int64),
+            np.empty(0, np.int32),
+            np.zeros(1, np.int32),
+        )
+        self._keys = _binary_arrays(bytes_expected if schema.KEY in columns else 0)
+        self._values = _binary_arrays(bytes_expected if schema.VALUE in columns else 0)
+        self._header_keys = _binary_arrays(0)
+        self._header_values = _binary_arrays(0)
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes in the fullest column, at most."""
+        return self._collected_bytes + self._column_bytes
+
+    def append(self, position: int, header: BatchHeader) -> None:
+        """Add the records of the batch at a position."""
+        _raise_if_impossible(header)
+        begin, end = position + HEADER_SIZE, position + header.size_bytes
+        if begin == end and not header.record_count:
+            return  # what compaction leaves of a batch, compressed or not
+        is_plain = header.compression == Compression.NONE
+        if is_plain == bool(self._unpacked):
+            self._decode_collected()
+        if is_plain:
+            batch = _checked_batch(header, begin, end)
+        else:
+            records = decompress(header.compression, self._view[begin:end], self._batch_bytes_max)
+            begin = self._collected_bytes
+            batch = _checked_batch(header, begin, begin + len(records))
+            self._unpacked.append(records)
+        self._collected.append((position, header))
+        self._table.append(batch)
+        self._collected_bytes += batch.end - batch.position
+        is_enough = self._collected_bytes >= COLLECTED_BYTES_MAX
+        if is_enough or len(self._collected) >= COLLECTED_BATCHES_MAX:
+            self._decode_collected()
+
+    def finish(self) -> pa.RecordBatch:
+        """Everything so far as one Arrow batch, without copying the bytes."""
+        self._decode_collected()
+        arrays = [self._array(name) for name in self._columns]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema.schema_of(self._columns))
+
+    def _used(self) -> Counts:
+        return Counts(*self._counts.tolist())
+
+    def _decode_collected(self) -> None:
+        """Take apart what was collected: either all plain or all unpacked."""
+        if not self._table:
+            return
+        self._reserve(sum(batch.record_count for batch in self._table), self._collected_bytes)
+        faults = np.empty(len(self._table), np.int64)
+        decode_batches(
+            _read_only(b"".join(self._unpacked)) if self._unpacked else self._source,
+            np.array(self._table, np.int64),
+            self._start,
+            self._end,
+            self._wanted,
+            *self._rows,
+            *self._keys,
+            *self._values,
+            *self._header_keys,
+            *self._header_values,
+            self._counts,
+            faults,
+        )
+        for index in np.flatnonzero(faults).tolist():
+            self.faults.append((*self._collected[index], FAULT_REASONS[faults[index]]))
+        self._collected, self._table, self._unpacked = [], [], []
+        self._collected_bytes = 0
+        used = self._used()
+        self._column_bytes = max(
+            used.rows * ROW_BYTES,
+            used.key_bytes,
+            used.value_bytes,
+            used.header_key_bytes,
+            used.header_value_bytes,
+        )
+
+    def _reserve(self, rows: int, size_bytes: int) -> None:
+        """Make room for batches of so many records in so many bytes."""
+        used = self._used()
+        if schema.KEY in self._columns:
+            self._keys = _with_room(self._keys, used.rows, rows, used.key_bytes, size_bytes)
+        if schema.VALUE in self._columns:
+            self._values = _with_room(self._values, used.rows, rows, used.value_bytes, size_bytes)
+        if schema.HEADERS in self._columns:
+            more = size_bytes // HEADER_BYTES_MIN
+            self._header_keys = _with_room(
+                self._header_keys, used.headers, more, used.header_key_bytes, size_bytes
+            )
+            self._header_values = _with_room(
+                self._header_values, used.headers, more, used.header_value_bytes, size_bytes
+            )
+        numbers = self._rows
+        self._rows = RowArrays(
+            _grown(numbers.offsets, used.rows, self._rows_of(schema.OFFSET, rows)),
+            _grown(numbers.timestamps, used.rows, self._rows_of(schema.TIMESTAMP, rows)),
+            _grown(numbers.timestamp_types, used.rows, self._rows_of(schema.TIMESTAMP_TYPE, rows)),
+            _grown(numbers.header_offsets, used.rows + 1, self._rows_of(schema.HEADERS, rows)),
+        )
+
+    def _rows_of(self, name: str, rows: int) -> int:
+        return rows if name in self._columns else 0
+
+    def _array(self, name: str) -> pa.Array:
+        used = self._used()
+        if name == schema.KEY:
+            return _binary_array(self._keys, pa.binary(), used.rows, used.key_bytes)
+        if name == schema.VALUE:
+            return _binary_array(self._values, pa.binary(), used.rows, used.value_bytes)
+        if name == schema.HEADERS:
+            return self._headers_array(used)
+        numbers: dict[str, Array] = {
+            schema.OFFSET: self._rows.offsets,
+            schema.TIMESTAMP: self._rows.timestamps,
+            schema.TIMESTAMP_TYPE: self._rows.timestamp_types,
+        }
+        data = pa.py_buffer(numbers[name][: used.rows])
+        return pa.Array.from_buffers(schema.SCHEMA.field(name).type, used.rows, [None, data])
+
+    def _headers_array(self, used: Counts) -> pa.Array:
+        keys = _binary_array(self._header_keys, pa.string(), used.headers, used.header_key_bytes)
+        values = _binary_array(
+            self._header_values, pa.binary(), used.headers, used.header_value_bytes
+        )
+        items = pa.StructArray.from_buffers(
+            schema.HEADER_TYPE, used.headers, [None], children=[keys, values]
+        )
+        ends = self._rows.header_offsets[: used.rows + 1]
+        return pa.Array.from_buffers(
+            schema.SCHEMA.field(schema.HEADERS).type,
+            used.rows,
+            [_bitmap(ends[1:] > ends[:-1]), pa.py_buffer(ends)],
+            children=[items],
+        )
+
+
+def _raise_if_impossible(header: BatchHeader) -> None:
+    if header.record_count < 0 or header.last_offset_delta < 0:
+        raise InvalidRecord(
+            f"record count {header.record_count}, last offset delta {header.last_offset_delta}"
+        )
+
+
+def _checked_batch(header: BatchHeader, begin: int, end: int) -> Batch:
+    """A line of the loop's table; the count is checked before anything is sized by it."""
+    count = header.record_count
+    if count * RECORD_SIZE_MIN > end - begin:
+        raise InvalidRecord(f"{count} records do not fit into {end - begin} bytes")
+    return Batch(
+        begin,
+        end,
+        header.base_offset,
+        header.last_offset_delta,
+        count,
+        header.base_timestamp,
+        header.max_timestamp,
+        header.is_log_append_time,
+    )
+
+
+# --- buffers ------------------------------------------------------------------------------------
+
+
+def _read_only(data: bytes | memoryview) -> Array:
+    """One kind of array for all sources: so there is one compiled version of the loop."""
+    array = np.frombuffer(data, np.uint8)
+    array.flags.writeable = False
+    return array
+
+
+def _empty(count: int, dtype: np.dtype[Any]) -> Array:
+    """Of Arrow's own pool, which hands out again what was freed: page faults cost a lot here."""
+    if not count:
+        return np.empty(0, dtype)
+    array: Array = np.frombuffer(pa.allocate_buffer(count * dtype.itemsize), dtype)
+    return array
+
+
+def _binary_arrays(size_bytes: int) -> BinaryArrays:
+    return BinaryArrays(
+        data=_empty(size_bytes, np.dtype(np.uint8)),
+        offsets=np.zeros(1, np.int32),
+        valid=np.empty(0, np.uint8),
+    )
+
+
+def _with_room(
+    column: BinaryArrays, items: int, items_more: int, used: int, bytes_more: int
+) -> BinaryArrays:
+    return BinaryArrays(
+        _grown(column.data, used, bytes_more),
+        _grown(column.offsets, items + 1, items_more),
+        _grown(column.valid, items, items_more),
+    )
+
+
+def _grown(array: Array, used: int, more: int) -> Array:
+    """The array itself, or a larger one with its first ``used`` items."""
+    if not more or used + more <= len(array):
+        return array
+    larger = _empty(max(used + more, GROWTH * len(array)), array.dtype)
+    larger[:used] = array[:used]
+    return larger
+
+
+# --- to Arrow -----------------------------------------------------------------------------------
+
+
+def _binary_array(column: BinaryArrays, arrow_type: pa.DataType, items: int, used: int) -> pa.Array:
+    buffers = [
+        None if arrow_type == pa.string() else _bitmap(column.valid[:items]),
+        pa.py_buffer(column.offsets[: items + 1]),
+        pa.py_buffer(column.data[:used]),
+    ]
+    return pa.Array.from_buffers(arrow_type, items, buffers)
+
+
+def _bitmap(valid: Array) -> pa.Buffer | None:
+    """A bit for each item, or None where all are there."""
+    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))

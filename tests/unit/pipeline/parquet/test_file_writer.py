@@ -1,0 +1,109 @@
+"""Row groups, hours, memory, and what is said of the files."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headrace.pipeline.parquet import file_writer
+from headrace.pipeline.parquet.file_options import leaf_paths, writer_options
+from headrace.pipeline.parquet.file_writer import PartitionedWriter, TooManyFiles
+from headrace.pipeline.parquet.rows import row_schema
+from headrace.pipeline.ranges import OffsetRange
+from headrace.pipeline.tables import open_table
+
+from .fake_log import START_MS, TOPIC
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from headrace.pipeline.tables.file_layout import FileLayout
+
+SCHEMA = row_schema(pa.schema([("value", pa.binary())]), has_headers=False)
+RANGE = OffsetRange(TOPIC, 0, 0, 10_000)
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> FileLayout:
+    return open_table("plain", str(tmp_path / "lake")).layout
+
+
+def rows(first: int, count: int, timestamp_ms: int = START_MS, size: int = 10) -> pa.RecordBatch:
+    numbers = range(first, first + count)
+    return pa.RecordBatch.from_pydict(
+        {
+            "key": [b"%d" % number for number in numbers],
+            "topic": [TOPIC] * count,
+            "partition": [0] * count,
+            "offset": list(numbers),
+            "timestamp": [timestamp_ms * 1_000] * count,
+            "timestamp_type": [0] * count,
+            "value": [b"x" * size] * count,
+        },
+        schema=SCHEMA,
+    )
+
+
+def test_row_groups_are_full_and_encoded_as_wanted(
+    layout: FileLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_writer, "ROW_GROUP_ROWS", 100)
+    writer = PartitionedWriter(layout, SCHEMA, [RANGE])
+    for first in range(0, 250, 30):
+        writer.write(rows(first, min(30, 250 - first)))
+    (file,) = writer.close()
+    metadata = pq.read_metadata(layout.url_of(file.path))
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    assert [group.num_rows for group in groups] == [100, 100, 50]
+    columns = {
+        groups[0].column(number).path_in_schema: groups[0].column(number) for number in range(7)
+    }
+    assert "DELTA_BINARY_PACKED" in columns["offset"].encodings
+    assert "DELTA_BINARY_PACKED" in columns["timestamp"].encodings
+    assert columns["offset"].statistics.max == 99
+    assert columns["value"].statistics is None
+    assert {column.compression for column in columns.values()} == {"ZSTD"}
+    assert (file.rows, file.ranges, file.timestamp_ms_min) == (250, (RANGE,), START_MS)
+
+
+def test_what_waits_is_bounded(layout: FileLayout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_writer, "PENDING_BYTES_MAX", 50_000)
+    writer = PartitionedWriter(layout, SCHEMA, [RANGE])
+    hours = itertools.cycle(range(5))
+    for first in range(0, 2_000, 20):
+        writer.write(rows(first, 20, START_MS + next(hours) * 3_600_000, size=200))
+        assert sum(file.pending_bytes for file in writer._files.values()) <= 50_000
+    files = writer.close()
+    assert sum(file.rows for file in files) == 2_000
+    assert sorted(file.partition_values["hour"] for file in files) == ["10", "11", "12", "13", "14"]
+
+
+def test_too_many_hours_at_once(layout: FileLayout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_writer, "OPEN_FILES_MAX", 1)
+    writer = PartitionedWriter(layout, SCHEMA, [RANGE])
+    writer.write(rows(0, 1))
+    with pytest.raises(TooManyFiles):
+        writer.write(rows(1, 1, START_MS + 3_600_000))
+    writer.abandon()
+
+
+def test_nothing_written_makes_no_file(layout: FileLayout) -> None:
+    assert PartitionedWriter(layout, SCHEMA, [RANGE]).close() == []
+
+
+def test_the_bloom_filter_is_as_large_as_the_task_needs() -> None:
+    for expected, counted in ((0, 1), (1_000, 1_000), (10**9, 131_072)):
+        assert writer_options(SCHEMA, expected)["bloom_filter_options"]["key"]["ndv"] == counted
+
+
+def test_leaves_of_nested_columns() -> None:
+    kind = pa.struct([("a", pa.list_(pa.int64())), ("m", pa.map_(pa.string(), pa.int32()))])
+    assert list(leaf_paths("c", kind)) == [
+        "c.a.list.element",
+        "c.m.key_value.key",
+        "c.m.key_value.value",
+    ]
