@@ -75,7 +75,7 @@ class KillResult:
     def raise_if_violated(self) -> None:
         assert self.report is not None
         self.report.raise_if_violated()
-        assert self.failures == []
+        assert not self.failures, "\n".join(map(str, self.failures))
 
 
 class PromiseBroken(Exception):
