@@ -102,7 +102,7 @@ def judge(door: TransactionDoor, work: Work) -> None:
     [
         ("page-cache", False),
         pytest.param("fsync", False, marks=pytest.mark.slow),
-        ("fsync", True),
+        pytest.param("fsync", True, marks=pytest.mark.slow),
     ],
 )
 def test_no_crash_tears_a_transaction(
