@@ -1,5 +1,5 @@
 """Many hostile clients of all kinds at once: memory stays below a stated limit, and whoever behaves
-waits no more than three times as long as before.
+waits no more than three times as long as before, or as the machine takes to write a megabyte.
 
 The limits of memory are on the whole process, and docs/operations.md states them.
 """
