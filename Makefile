@@ -50,7 +50,7 @@ bench: $(STAMP) ## Measure beside Apache Kafka in one run (40 minutes); results 
 bench-quick: $(STAMP) ## The same for development: fewer works and rounds, under 3 minutes
 	$(BIN)/python -m bench --quick
 
-soak: $(STAMP) ## 1,000 times kill -9 under load; every record and commit is checked (30 minutes)
+soak: $(STAMP) ## 1,000 times kill -9 under load; every record and commit is checked (40 minutes)
 	$(BIN)/python -m soak kill --cycles 1000
 
 soak-long: $(STAMP) ## 45 minutes of steady load: rate, latency, memory, descriptors over time

@@ -25,7 +25,7 @@ from headrace.server.launcher import Server
 from tests.fuzz.target import expect
 from tests.unit.codecs.kafka.kio_values import KioValues, kio_bytes, kio_entity
 from tests.wire.calls import FETCH, PRODUCE, batch, fetch_request, produce_request
-from tests.wire.raw_client import RawClient
+from tests.wire.raw_client import request_frame
 
 PIECES_MAX = 64
 LOOPS_AFTER_A_PIECE = 3
@@ -177,7 +177,7 @@ class Node:
 
     def expect_answer(self, api_key: int, version: int, request: Any) -> bytes:
         """A client that behaves is served."""
-        frame = RawClient.frame(_Numbers(), api_key, version, request)  # type: ignore[arg-type]
+        frame = request_frame(api_key, version, request)
         answers, ended = self.converse([frame, b""])
         expect(len(answers) > 8 and not ended, "a well-behaved client got no answer")
         return answers
@@ -194,12 +194,6 @@ class Node:
             self.stop()
             self.start()
             self.expect_kept()
-
-
-class _Numbers:
-    """What ``RawClient.frame`` needs of a client."""
-
-    _correlation_id = 0
 
 
 class ConnectionTarget:
@@ -231,8 +225,7 @@ class FramesTarget(ConnectionTarget):
             _frame(key, HANDLERS[key].version_max, _body(key, number))
             for number, key in enumerate((18, 60, 18, 74))
         ]
-        produce = RawClient.frame(
-            _Numbers(),  # type: ignore[arg-type]
+        produce = request_frame(
             PRODUCE,
             9,
             produce_request("fuzz", {0: batch(b"v" * 300)}),

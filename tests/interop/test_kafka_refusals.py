@@ -18,6 +18,7 @@ from tests.wire.raw_client import RawClient
 from tests.wire.test_unauthorised import codes_of
 from tests.wire.unauthorised_table import ROWS, Names, Row
 
+from .deadline import wait_until
 from .kafka_tools import RealKafka, free_port, tools_missing
 
 if TYPE_CHECKING:
@@ -69,7 +70,13 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Nam
         yield client_port, names
 
 
+def is_known(admin: AdminClient, topic: str) -> bool:
+    return admin.list_topics(timeout=TIMEOUT_S).topics.get(topic) is not None
+
+
 def topic_id_of(admin: AdminClient, topic: str) -> bytes:
+    # Kafka acknowledges a topic when its controller has it; the broker follows a moment later.
+    wait_until(lambda: is_known(admin, topic), f"{topic} is known", TIMEOUT_S)
     described = admin.describe_topics(TopicCollection([topic]))[topic].result(TIMEOUT_S)
     halves = (
         described.topic_id.get_most_significant_bits(),

@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tests.wire.calls import FETCH, PRODUCE, batch, fetch_request, produce_request
-from tests.wire.raw_client import RawClient
+from tests.wire.raw_client import request_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,7 +83,7 @@ class Trickler(Attacker):
         self._bytes = self._forever()
 
     def _forever(self) -> Iterator[bytes]:
-        frame = _frame(FETCH, 12, fetch_request("wide", {0: 0}))
+        frame = request_frame(FETCH, 12, fetch_request("wide", {0: 0}))
         while True:
             for byte in frame:
                 yield bytes([byte])
@@ -100,7 +100,7 @@ class DeafReader(Attacker):
         super().__init__(port, RECEIVE_BUFFER_BYTES)
         offsets = dict.fromkeys(range(WIDE_PARTITIONS), 0)
         request = fetch_request("wide", offsets, max_bytes=50_000_000)
-        frames = _frame(FETCH, 12, request) * FETCHES_OF_A_READER
+        frames = request_frame(FETCH, 12, request) * FETCHES_OF_A_READER
         self.connection.setblocking(True)
         self.connection.sendall(frames)
         self.connection.setblocking(False)
@@ -116,7 +116,7 @@ class FrameSender(Attacker):
         if not FrameSender.frame:
             record = batch(b"v" * RECORD_BYTES)
             batches = dict.fromkeys(range(WIDE_PARTITIONS), record)
-            FrameSender.frame = _frame(PRODUCE, 9, produce_request("wide", batches))
+            FrameSender.frame = request_frame(PRODUCE, 9, produce_request("wide", batches))
         self._rest = memoryview(FrameSender.frame)
         self._not_before = 0.0
 
@@ -146,16 +146,6 @@ KINDS: dict[str, Callable[[int], Attacker]] = {
     "deaf": DeafReader,
     "frames": FrameSender,
 }
-
-
-def _frame(key: int, version: int, request: object) -> bytes:
-    return RawClient.frame(_Numbers(), key, version, request)  # type: ignore[arg-type]
-
-
-class _Numbers:
-    """What ``RawClient.frame`` needs of a client."""
-
-    _correlation_id = 0
 
 
 def main() -> None:

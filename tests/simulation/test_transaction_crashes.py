@@ -6,6 +6,8 @@ so; and once the time-outs are over nothing is open any more.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from headrace.coordination.transactions.commands import AddOffsets
@@ -16,6 +18,9 @@ from headrace.testing.transaction_door import (
     TransactionDoor,
     committed_values,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TRANSACTIONS = 3
 PARTITIONS = 2
@@ -97,27 +102,34 @@ def judge(door: TransactionDoor, work: Work) -> None:
     [
         ("page-cache", False),
         pytest.param("fsync", False, marks=pytest.mark.slow),
-        ("fsync", True),
+        pytest.param("fsync", True, marks=pytest.mark.slow),
     ],
 )
 def test_no_crash_tears_a_transaction(
-    durability: str, power_loss: bool, client_version: int
+    durability: str,
+    power_loss: bool,
+    client_version: int,
+    simulation_counts: Callable[[str, int], None],
 ) -> None:
     for operation in range(OPERATIONS_MAX):
         if not crashed(durability, client_version, operation, power_loss=power_loss):
             assert operation > 10, "the work has more operations than that"
+            simulation_counts("transaction simulation: crash points", operation)
             return
     pytest.fail(f"the work does not end within {OPERATIONS_MAX} operations")
 
 
 @pytest.mark.parametrize("client_version", [0, 2])
-def test_no_refusal_of_the_disk_tears_a_transaction(client_version: int) -> None:
+def test_no_refusal_of_the_disk_tears_a_transaction(
+    client_version: int, simulation_counts: Callable[[str, int], None]
+) -> None:
     door = prepared_door("page-cache")
     before = door.bench.disk.operations
     Work(door, client_version).run()
     operations = door.bench.disk.operations - before
     assert operations > 10
     refusals = 0
+    simulation_counts("transaction simulation: refused operations", operations)
     for operation in range(operations):
         door = prepared_door("page-cache")
         work = Work(door, client_version)

@@ -12,6 +12,17 @@ from headrace.codecs.kafka.headers import decode_response_header, encode_request
 TIMEOUT_SECONDS = 10
 
 
+def request_frame(
+    api_key: int, version: int, request: Any, correlation_id: int = 1, client_id: str = "raw"
+) -> bytes:
+    """The bytes of a request, its size in front."""
+    body: list[Any] = []
+    messages.request_encoder(api_key, version)(request, body)
+    header = encode_request_header(api_key, version, correlation_id, client_id)
+    data = header + b"".join(bytes(chunk) for chunk in body)
+    return struct.pack(">i", len(data)) + data
+
+
 class RawClient:
     """One connection."""
 
@@ -27,13 +38,9 @@ class RawClient:
         self.socket.close()
 
     def frame(self, api_key: int, version: int, request: Any) -> bytes:
-        """The bytes of a request, its size in front."""
+        """The bytes of the next request."""
         self._correlation_id += 1
-        body: list[Any] = []
-        messages.request_encoder(api_key, version)(request, body)
-        header = encode_request_header(api_key, version, self._correlation_id, self._client_id)
-        data = header + b"".join(bytes(chunk) for chunk in body)
-        return struct.pack(">i", len(data)) + data
+        return request_frame(api_key, version, request, self._correlation_id, self._client_id)
 
     def send(self, api_key: int, version: int, request: Any) -> int:
         data = self.frame(api_key, version, request)

@@ -57,15 +57,20 @@ final class AdminPlacementCalls {
     private void directories() throws Exception {
         TopicPartitionReplica here = new TopicPartitionReplica(topic, 0, node);
         TopicPartitionReplica unknown = new TopicPartitionReplica(topic, 9, node);
-        String path = admin.describeReplicaLogDirs(List.of(here)).all().get().get(here)
-                .getCurrentReplicaLogDir();
-        Outcome.tell("describeReplicaLogDirs", () -> "is known " + (path != null));
+        Outcome.tellSettled("describeReplicaLogDirs", "ok is known true",
+                () -> "is known " + (pathOf(here) != null));
+        String path = pathOf(here);
         Outcome.tell("alterReplicaLogDirs to the same",
                 () -> admin.alterReplicaLogDirs(Map.of(here, path)).all().get());
         Outcome.tell("alterReplicaLogDirs to another",
                 () -> admin.alterReplicaLogDirs(Map.of(here, "/nowhere")).all().get());
         Outcome.tell("alterReplicaLogDirs unknown",
                 () -> admin.alterReplicaLogDirs(Map.of(unknown, path)).all().get());
+    }
+
+    private String pathOf(TopicPartitionReplica replica) throws Exception {
+        return admin.describeReplicaLogDirs(List.of(replica)).all().get().get(replica)
+                .getCurrentReplicaLogDir();
     }
 
     private void elections(ElectionType kind) {

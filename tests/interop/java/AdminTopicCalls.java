@@ -35,9 +35,9 @@ final class AdminTopicCalls {
         Outcome.tell("createTopics of 3 replicas",
                 () -> admin.createTopics(List.of(wide)).all().get());
         Outcome.tell("createTopics again", () -> admin.createTopics(List.of(again)).all().get());
-        Outcome.tell("listTopics",
+        Outcome.tellSettled("listTopics", "ok contains true",
                 () -> "contains " + admin.listTopics().names().get().contains(topic));
-        Outcome.tell("describeTopics", () -> admin.describeTopics(List.of(topic))
+        Outcome.tellSettled("describeTopics", "ok 2", () -> admin.describeTopics(List.of(topic))
                 .allTopicNames().get().get(topic).partitions().size());
         Outcome.tell("describeTopics unknown",
                 () -> admin.describeTopics(List.of(topic + "-unknown")).allTopicNames().get());
@@ -53,13 +53,14 @@ final class AdminTopicCalls {
         ConfigResource ofTopic = new ConfigResource(ConfigResource.Type.TOPIC, topic);
         ConfigResource ofBroker =
                 new ConfigResource(ConfigResource.Type.BROKER, Integer.toString(node));
-        Outcome.tell("describeConfigs of a topic", () -> admin.describeConfigs(List.of(ofTopic))
-                .all().get().get(ofTopic).get("cleanup.policy").value());
+        Outcome.tellSettled("describeConfigs of a topic", "ok delete", () ->
+                admin.describeConfigs(List.of(ofTopic)).all().get().get(ofTopic)
+                        .get("cleanup.policy").value());
         Outcome.tell("describeConfigs of a broker", () -> admin.describeConfigs(List.of(ofBroker))
                 .all().get().get(ofBroker).get("message.max.bytes").value());
         Outcome.tell("incrementalAlterConfigs", () -> alter(ofTopic, "retention.ms", "60000"));
         Outcome.tell("incrementalAlterConfigs nonsense", () -> alter(ofTopic, "nonsense", "1"));
-        Outcome.tell("listConfigResources", () -> "contains "
+        Outcome.tellSettled("listConfigResources", "ok contains true", () -> "contains "
                 + admin.listConfigResources().all().get().contains(ofTopic));
     }
 
@@ -71,7 +72,8 @@ final class AdminTopicCalls {
 
     private void records() {
         TopicPartition target = new TopicPartition(topic, 0);
-        Outcome.tell("listOffsets", () -> admin.listOffsets(Map.of(target, OffsetSpec.latest()))
+        Outcome.tellSettled("listOffsets", "ok 0", () ->
+                admin.listOffsets(Map.of(target, OffsetSpec.latest()))
                 .partitionResult(target).get().offset());
         Outcome.tell("listOffsets of the newest time", () ->
                 admin.listOffsets(Map.of(target, OffsetSpec.maxTimestamp()))

@@ -24,7 +24,7 @@ from headrace.coordination.transactions.records import (
     NO_TIMEOUT_MS,
     Transaction,
 )
-from headrace.coordination.transactions.registry import fenced, wrong_producer
+from headrace.coordination.transactions.registry import fenced, is_present, wrong_producer
 from headrace.coordination.transactions.states import AT_REST, COMPLETE, PREPARED, TransactionState
 from headrace.model.errors import ConcurrentTransactions, InvalidTransactionState
 
@@ -58,7 +58,7 @@ class Endings:
             return _answer_repeated(transaction, command, token)
         if transaction.producer_id != command.producer.producer_id:
             raise wrong_producer(command.transactional_id, command.producer.producer_id)
-        if transaction.producer_epoch != command.producer.epoch:
+        if not is_present(transaction, command.producer):
             raise fenced(transaction, command.producer)
         if transaction.state in PREPARED:
             if is_bumping:

@@ -13,6 +13,7 @@ from headrace.coordination.transactions.commands import InitProducerId, Producer
 from headrace.coordination.transactions.endings import aborted_and_fenced
 from headrace.coordination.transactions.record_codec import NAME_BYTES_MAX
 from headrace.coordination.transactions.records import (
+    EPOCH_MAX,
     NO_EPOCH,
     NO_PARTITIONS,
     NO_PRODUCER_ID,
@@ -135,6 +136,8 @@ def _identity(transaction: Transaction) -> ProducerIdentity:
 
 def _raise_if_stranger(transaction: Transaction, expected: ProducerIdentity) -> None:
     """It must be the present producer, or the one whose epochs were used up just now (KIP-360)."""
+    if expected.epoch == EPOCH_MAX:  # never given to anyone
+        raise fenced(transaction, expected)
     if expected.producer_id == transaction.producer_id:
         return
     is_predecessor = expected.producer_id == transaction.previous_producer_id

@@ -18,6 +18,7 @@ from headrace.coordination.transactions.record_codec import (
     transaction_record,
     value_version,
 )
+from headrace.coordination.transactions.records import EPOCH_MAX
 from headrace.coordination.transactions.states import TransactionState, raise_if_illegal_transition
 from headrace.model.errors import InvalidProducerIdMapping, InvalidRequest, ProducerFenced
 
@@ -104,7 +105,7 @@ class TransactionRegistry:
     def of_producer(self, transactional_id: str, producer: ProducerIdentity) -> Transaction:
         """The transaction, if this producer is the one that may use it."""
         transaction = self.of_producer_id(transactional_id, producer.producer_id)
-        if transaction.producer_epoch != producer.epoch:
+        if not is_present(transaction, producer):
             raise fenced(transaction, producer)
         return transaction
 
@@ -120,6 +121,13 @@ class TransactionRegistry:
         if transaction is None:
             raise InvalidProducerIdMapping(f"there is no transactional id {transactional_id!r}")
         return transaction
+
+
+def is_present(transaction: Transaction, producer: ProducerIdentity) -> bool:
+    """Whether it is the one who holds the id now. The last epoch fences, and nobody was given it:
+    who shows it has made it up."""
+    is_holder = producer == (transaction.producer_id, transaction.producer_epoch)
+    return is_holder and producer.epoch != EPOCH_MAX
 
 
 def raise_if_no_transactional_id(transactional_id: str) -> None:

@@ -59,6 +59,7 @@ def test_request_header_refuses_a_client_id_that_is_not_utf8() -> None:
         headers.decode_request_header(b"\x00\x00\x00\x08\x00\x00\x00\x01\x00\x01\xff")
 
 
+@pytest.mark.slow
 def test_flexible_headers_match_oracle_for_every_api_and_version() -> None:
     for key, (_, first, last, _, _) in headers.APIS.items():
         for version in range(first, last + 1):

@@ -3,7 +3,8 @@
 A transactional id has one rightful holder, an identity. Either a transaction is open, or the last
 one ended in some way. Whoever shows another identity is sent away, with two exceptions: one that
 was used up by the last end may repeat that end (KIP-890), and one that was replaced by the last
-InitProducerId or end of its own may ask again who it is now (KIP-360).
+InitProducerId or end of its own may ask again who it is now (KIP-360). The highest epoch of all is
+there to fence: nobody is given it, and whoever shows it is sent away.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Model:
         if holder is None:
             self.holders[name] = Holder(ProducerIdentity(-1, -1), timeout_ms)
             return FRESH
+        if expected is not None and expected.epoch == EVER_MAX:
+            return ProducerFenced
         if expected is not None and expected != holder.identity:
             if holder.is_open or expected != holder.replaced:
                 return ProducerFenced
@@ -143,4 +146,5 @@ class Model:
         holder = self.holders.get(name)
         if holder is None or holder.identity.producer_id != identity.producer_id:
             return InvalidProducerIdMapping
-        return None if holder.identity == identity else ProducerFenced
+        is_holder = holder.identity == identity and identity.epoch != EVER_MAX
+        return None if is_holder else ProducerFenced

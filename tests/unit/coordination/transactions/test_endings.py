@@ -180,6 +180,16 @@ def test_producer_at_the_highest_epoch_is_fenced_for_good():
     assert bench.init() == (100, 0)
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_epoch_that_fences_lets_nobody_in(version):
+    bench = TransactionBench([stored(producer_epoch=32_766)])
+    bench.pass_ms(TIMEOUT_MS)
+    made_up = ProducerIdentity(7, 32_767)
+    assert isinstance(bench.end(made_up, is_commit=False, version=version), ProducerFenced)
+    assert isinstance(bench.add(made_up), ProducerFenced)
+    assert isinstance(bench.init(expected=made_up), ProducerFenced)
+
+
 def test_time_out_that_cannot_be_written_is_tried_again():
     bench = TransactionBench([stored()])
     bench.port.is_broken = True

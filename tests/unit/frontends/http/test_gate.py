@@ -45,8 +45,9 @@ def test_who_is_known_gets_through_by_name() -> None:
 @pytest.mark.parametrize("path", ["/subjects", "/metrics", "/", "/health/", "/nowhere"])
 @pytest.mark.parametrize("headers", [(), (b"wrong",), (b"right", b"right")])
 def test_others_are_asked_to_log_in(path: str, headers: tuple[bytes, ...]) -> None:
-    let_through, (start, body) = ask(path, *headers)
+    let_through, sent = ask(path, *headers)
     assert let_through == []
+    start, body = sent
     assert start["status"] == 401
     assert dict(start["headers"])[b"www-authenticate"] == CHALLENGE
     assert json.loads(body["body"])["error_code"] == 401
