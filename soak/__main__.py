@@ -15,11 +15,13 @@ from rich.console import Console
 
 from . import results
 from .kill import KillResult, KillRun
+from .pipeline.work import JOBS, VICTIMS
 from .screen import progress_bar, show_report
 
 if TYPE_CHECKING:
     from headrace.testing.history import History
 
+VERBS = "kill|long|transactions|streams|patterns|pipeline|freshness"
 DURABILITIES = ("page-cache", "fsync")
 CLIENTS = ("librdkafka", "java", "java-v1")
 MINUTES_MIN, MINUTES_MAX = 0.2, 24 * 60.0
@@ -44,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
-    verbs = root.add_subparsers(required=True, metavar="kill|long|transactions|streams|patterns")
+    verbs = root.add_subparsers(required=True, metavar=VERBS)
     kill = verbs.add_parser("kill", help="kill -9 under load, again and again")
     kill.add_argument("--cycles", type=count, default=1_000, help="restarts; default %(default)s")
     kill.add_argument("--durability", choices=(*DURABILITIES, "both"), default="both")
@@ -63,16 +65,36 @@ def parser() -> argparse.ArgumentParser:
     patterns = verbs.add_parser("patterns", help="outbox and saga through kills of all")
     patterns.add_argument("--database", choices=("postgresql", "sqlite"), default="postgresql")
     patterns.set_defaults(run=run_patterns)
-    for verb, kills in ((transactions, 50), (streams, 5), (patterns, 100)):
+    pipeline = verbs.add_parser("pipeline", help="jobs on Spark, exactly once through kills")
+    pipeline.add_argument("--victim", choices=(*VICTIMS, "all"), default="all")
+    pipeline.add_argument("--job", choices=(*JOBS, "all"), default="all")
+    pipeline.set_defaults(run=run_pipeline)
+    freshness = verbs.add_parser("freshness", help="a table that follows a busy topic")
+    add_freshness_options(freshness)
+    counts = (transactions, 50), (streams, 5), (patterns, 100), (pipeline, 20)
+    for verb, kills in counts:
         verb.add_argument("--kills", type=count, default=kills, help="default %(default)s")
     for verb in (transactions, streams):
         verb.add_argument("--broker", choices=("headrace", "kafka"), default="headrace")
-    for verb in (kill, transactions, streams, patterns):
+    for verb in (kill, transactions, streams, patterns, pipeline):
         verb.add_argument("--seed", type=int, default=None, help="of moments and changes")
-    for verb in (kill, long, transactions, streams, patterns):
+    for verb in verbs.choices.values():
         verb.add_argument("--results", type=Path, default=results.RESULTS, help="where to write")
         verb.add_argument("--directory", type=Path, default=None, help="for the broker's files")
     return root
+
+
+def add_freshness_options(verb: argparse.ArgumentParser) -> None:
+    shown = "default %(default)s"
+    verb.add_argument("--minutes", type=minutes, default=15.0, help=f"with the job; {shown}")
+    verb.add_argument(
+        "--quiet-minutes", type=minutes, default=3.0, help=f"before and after it; {shown}"
+    )
+    verb.add_argument("--rate", type=count, default=50_000, help=f"records a second; {shown}")
+    verb.add_argument("--trigger", type=float, default=2.0, help=f"seconds of a batch; {shown}")
+    verb.add_argument("--master", default="local[*,4]", help=f"of Spark; {shown}")
+    verb.add_argument("--niceness", type=int, default=0, help=f"of the job; {shown}")
+    verb.set_defaults(run=run_freshness)
 
 
 def count(text: str) -> int:
@@ -181,6 +203,35 @@ def run_patterns(options: argparse.Namespace, directory: Path, console: Console)
         kills=options.kills,
         seed=seed_of(options),
     )
+
+
+def run_pipeline(options: argparse.Namespace, directory: Path, console: Console) -> bool:
+    from .pipeline.command import run_pipeline as run
+
+    return run(
+        JOBS if options.job == "all" else (options.job,),
+        VICTIMS if options.victim == "all" else (options.victim,),
+        directory,
+        options.results,
+        console,
+        kills=options.kills,
+        seed=seed_of(options),
+    )
+
+
+def run_freshness(options: argparse.Namespace, directory: Path, console: Console) -> bool:
+    from .freshness.command import run_freshness as run
+    from .freshness.result import FreshnessPlan
+
+    plan = FreshnessPlan(
+        with_seconds=60 * options.minutes,
+        without_seconds=60 * options.quiet_minutes,
+        records_per_second=options.rate,
+        trigger_seconds=options.trigger,
+        master=options.master,
+        niceness=options.niceness,
+    )
+    return run(plan, directory, options.results, console)
 
 
 if __name__ == "__main__":

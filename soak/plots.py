@@ -1,8 +1,8 @@
-"""The long run over time, one panel per quantity."""
+"""A run over time, one panel per quantity."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
-
-    from .samples import Sample
 
 COLUMNS = 2
 PANEL_INCHES = (6.5, 2.3)
@@ -48,12 +46,13 @@ PANELS = (
 )
 
 
-def draw(samples: Sequence[Sample], title: str, path: Path) -> None:
-    rows = -(-len(PANELS) // COLUMNS)
+def draw(samples: Sequence[Any], title: str, path: Path, panels: Sequence[Panel] = PANELS) -> None:
+    """``panels`` name attributes of the samples, which also say ``at_seconds``."""
+    rows = -(-len(panels) // COLUMNS)
     size = PANEL_INCHES[0] * COLUMNS, PANEL_INCHES[1] * rows + 0.6
     figure, axes = pyplot.subplots(rows, COLUMNS, figsize=size, sharex=True, squeeze=False)
     minutes = [sample.at_seconds / 60 for sample in samples]
-    for panel, axis in zip(PANELS, axes.flat, strict=False):
+    for panel, axis in zip(panels, axes.flat, strict=False):
         draw_panel(panel, axis, minutes, samples)
     for axis in axes[-1]:
         axis.set_xlabel("minutes")
@@ -64,7 +63,7 @@ def draw(samples: Sequence[Sample], title: str, path: Path) -> None:
     pyplot.close(figure)
 
 
-def draw_panel(panel: Panel, axis: Axes, minutes: list[float], samples: Sequence[Sample]) -> None:
+def draw_panel(panel: Panel, axis: Axes, minutes: list[float], samples: Sequence[Any]) -> None:
     highest = 0.0
     for colour, (label, name) in zip(COLOURS, panel.lines.items(), strict=False):
         values = [float(getattr(sample, name)) for sample in samples]

@@ -11,7 +11,7 @@ import json
 import random
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from confluent_kafka import Producer
 
@@ -26,6 +26,15 @@ BAD_SHARE = 0.003
 FLUSH_SECONDS_MAX = 60.0
 
 
+class Moment(NamedTuple):
+    """When a record is made."""
+
+    number: int
+    time_ms: int
+    progress: float
+    """0 at the first record, 1 behind the last."""
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--bootstrap", default="127.0.0.1:9092")
@@ -36,9 +45,9 @@ def parse() -> argparse.Namespace:
 
 
 def produce(
-    topic: str, make: Callable[[random.Random, int, int], tuple[str, dict[str, object]]]
+    topic: str, make: Callable[[random.Random, Moment], tuple[str, dict[str, object]]]
 ) -> None:
-    """``make`` gives key and value of a record, from chance, its number and its time."""
+    """``make`` gives key and value of a record, from chance and its moment."""
     given = parse()
     chance = random.Random(f"{topic}-{given.seed}")
     producer = Producer(
@@ -49,7 +58,7 @@ def produce(
         time_ms = int(given.now_ms - HISTORY_MS + number * step_ms)
         if chance.random() < LATE_SHARE:
             time_ms -= chance.randrange(HOUR_MS, LATE_MS_MAX)
-        key, value = make(chance, number, time_ms)
+        key, value = make(chance, Moment(number, time_ms, number / given.records))
         data = json.dumps(value).encode()
         if chance.random() < BAD_SHARE:
             data = spoilt(data, chance)

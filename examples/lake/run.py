@@ -22,8 +22,10 @@ from report import write_report
 
 HERE = Path(__file__).parent
 HEADRACE = (sys.executable, "-m", "headrace")
+BROKER_LOG = "broker.log"
 READY_PREFIX = "listening kafka://"
 PARTITIONS = 2
+RECORDS_MIN = 1_000
 LAKE_SECONDS_MAX = 600.0
 STOP_SECONDS_MAX = 60.0
 POLL_SECONDS = 2.0
@@ -33,14 +35,26 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Three producers, one lake, a report.")
     parser.add_argument("--records", type=int, default=20_000, help="of each producer")
     parser.add_argument("--out", type=Path, default=HERE / "out")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.records < RECORDS_MIN:
+        parser.error(f"--records: expected {RECORDS_MIN} or more, so that there is all to report")
+    return given
+
+
+def make_room(out: Path) -> None:
+    """An empty directory; what an earlier run left there is removed, and nothing else."""
+    if out.exists() and any(out.iterdir()) and not (out / BROKER_LOG).exists():
+        raise SystemExit(f"{out} is not empty, and not of this example; choose another with --out")
+    if out.exists():
+        shutil.rmtree(out)
+    out.mkdir(parents=True)
 
 
 def start_broker(out: Path) -> tuple[subprocess.Popen[str], str]:
     """The process, and its address."""
     command = [*HEADRACE, "serve", "--data", str(out / "broker"), "--listen", "kafka://127.0.0.1:0"]
     environment = {**os.environ, "HEADRACE_STATE": str(out / "state")}
-    with (out / "broker.log").open("w") as log:
+    with (out / BROKER_LOG).open("w") as log:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment
         )
@@ -48,7 +62,7 @@ def start_broker(out: Path) -> tuple[subprocess.Popen[str], str]:
     for line in process.stdout:
         if line.startswith(READY_PREFIX):
             return process, line.removeprefix(READY_PREFIX).strip()
-    raise SystemExit(f"the broker did not start; see {out / 'broker.log'}")
+    raise SystemExit(f"the broker did not start; see {out / BROKER_LOG}")
 
 
 def headrace(bootstrap: str, *arguments: str) -> str:
@@ -117,8 +131,7 @@ def violations(lake: Path, records: int) -> list[str]:
 def main() -> int:
     given = parse()
     out = given.out.absolute()
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    make_room(out)
     os.chdir(HERE)
     lake = out / "lake"
     broker, bootstrap = start_broker(out)

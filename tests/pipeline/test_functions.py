@@ -21,6 +21,8 @@ from headrace.pipeline.functions import (
     function,
     start,
 )
+from headrace.pipeline.functions.errors import InvalidFunction
+from headrace.pipeline.functions.running import build
 
 from .committed import committed, values
 
@@ -55,6 +57,15 @@ class Topics:
         for key, value, timestamp_ms in records:
             producer.produce(topic, value, key, timestamp=timestamp_ms)
         assert producer.flush(30) == 0
+
+    def produce_and_abort(self, topic: str, value: bytes) -> None:
+        settings = {"bootstrap.servers": self._broker.bootstrap_servers}
+        producer = Producer({**settings, "transactional.id": topic})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        producer.produce(topic, value)
+        producer.flush(30)
+        producer.abort_transaction(30)
 
     def run(self, job: Job) -> None:
         """All that is there now."""
@@ -93,6 +104,7 @@ def test_map_filter_and_dead_letters_over_two_runs(topics: Topics) -> None:
     assert notes["headrace.error.topic"] == topics.source.encode()
 
 
+@pytest.mark.slow
 def test_flat_map(topics: Topics) -> None:
     @function(source=topics.source, sink=topics.sink)
     def words(record: Record) -> list[Record]:
@@ -101,6 +113,17 @@ def test_flat_map(topics: Topics) -> None:
     topics.produce(topics.source, (None, b"to be or", 0), (None, b"not to be", 0))
     topics.run(words)
     assert topics.values(topics.sink) == [b"be", b"be", b"not", b"or", b"to", b"to"]
+
+
+def test_what_a_transaction_took_back_is_not_given_to_a_function(topics: Topics) -> None:
+    @function(source=topics.source, sink=topics.sink)
+    def copy(record: Record) -> bool:
+        return True
+
+    topics.produce_and_abort(topics.source, b"never was")
+    topics.produce(topics.source, (None, b"was", 0))
+    topics.run(copy)
+    assert topics.values(topics.sink) == [b"was"]
 
 
 def test_enrich_from_a_compacted_topic(topics: Topics) -> None:
@@ -114,6 +137,7 @@ def test_enrich_from_a_compacted_topic(topics: Topics) -> None:
     assert topics.values(topics.sink) == [b"hello Ada", b"hello stranger"]
 
 
+@pytest.mark.slow
 def test_a_job_that_is_to_stop_goes_on_when_the_function_is_mended(topics: Topics) -> None:
     @function(source=topics.source, sink=topics.sink, on_error="stop")
     def strict(record: Record) -> bytes:
@@ -153,3 +177,17 @@ def test_windows_are_counted_once_when_they_are_over(topics: Topics) -> None:
         (b"a", hour_ms, hour_ms + MINUTE_MS, 1),
         (b"b", base_ms, base_ms + MINUTE_MS, 1),
     ]
+
+
+def test_a_count_that_spark_does_not_understand_is_named(topics: Topics) -> None:
+    job = WindowedCount("count", topics.source, topics.sink, "1 minuet", "30 seconds")
+    with pytest.raises(InvalidFunction, match="count: "):
+        topics.run(job)
+
+
+def test_keys_of_counts_are_text_unless_they_are_binary(spark: SparkSession) -> None:
+    records = spark.sql("SELECT x'FF' AS key, 7 AS partition, timestamp'2024-01-02' AS timestamp")
+    for by, key in (("key", b"\xff"), ("partition", b"7")):
+        job = WindowedCount("count", "in", "out", "1 minute", "30 seconds", by=by)
+        (row,) = build(records, job, {}).collect()
+        assert (row.topic, bytes(row.key)) == ("out", key)

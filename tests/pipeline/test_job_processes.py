@@ -30,7 +30,8 @@ from .topics import new_topic
 if TYPE_CHECKING:
     from headrace.testing import Broker
 
-pytestmark = pytest.mark.slow
+TEST_SECONDS_MAX = 1_200  # several starts of Spark, on a machine with other things to do
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(TEST_SECONDS_MAX)]
 
 RECORDS = 500
 JOB_SECONDS_MAX = 300.0
@@ -138,9 +139,16 @@ def test_table_topic_is_kept_through_kills_and_restarts(
         assert offsets_in(table) == all_offsets(2 * RECORDS)
         below = children_of(broker.pid)
         assert below
+        broker.kill()
+        wait_for(lambda: all(maybe_identity(pid) is None for pid in below), "the end of the child")
+        broker.start()
+        produce(broker.bootstrap_servers, "orders")
+        wait_for(lambda: lag_of(broker.bootstrap_servers, "orders") == 0, "the table once more")
+        assert offsets_in(table) == all_offsets(3 * RECORDS)
+        below = children_of(broker.pid)
         headrace("topic", "alter", "orders", "--table", "none", *at)
         wait_for(lambda: job.maybe_process() is None, "the end of the job")
         assert broker.terminate() == 0
-    assert all(maybe_identity(pid) is None for pid in below)
+    wait_for(lambda: all(maybe_identity(pid) is None for pid in below), "the end of all processes")
     values = duckdb.execute(f"SELECT sum(n) FROM read_parquet('{table}/**/*.parquet')").fetchone()
-    assert values == (2 * sum(range(RECORDS)),)
+    assert values == (3 * sum(range(RECORDS)),)

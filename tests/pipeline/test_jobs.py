@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,8 +11,16 @@ pytest.importorskip("pyspark")
 
 import duckdb
 
-from headrace.pipeline.errors import ForeignCheckpoint
+from headrace.pipeline.errors import (
+    BrokerUnreachable,
+    ForeignCheckpoint,
+    TargetInUse,
+    TargetNotWritable,
+    TopicMissing,
+)
 from headrace.pipeline.jobs.definition import parse_definition
+from headrace.pipeline.jobs.errors import InvalidDefinition
+from headrace.pipeline.jobs.fault import fault_of
 from headrace.pipeline.jobs.run import JobContext, run_job
 from headrace.pipeline.jobs.toml_text import to_toml
 from headrace.pipeline.tables import open_table
@@ -48,17 +57,19 @@ class Jobs:
             made.produce(self.topic, b"value-%d" % number, b"%d" % number, partition=number % 2)
         assert made.flush(CALL_SECONDS) == 0
 
-    def definition(self, kind: str, sink: dict[str, Any], **transform: str) -> JobDefinition:
+    def definition(
+        self, kind: str, sink: dict[str, Any], *, name: str = "", **transform: str
+    ) -> JobDefinition:
         tables = {
-            "job": {"name": f"job-{self.topic}", "kind": kind},
+            "job": {"name": name or f"job-{self.topic}", "kind": kind},
             "source": {"topic": self.topic, "bootstrap": self.broker.bootstrap_servers},
             "transform": transform,
             "sink": {"trigger": "available-now", **sink},
         }
         return parse_definition(to_toml(tables))
 
-    def run(self, definition: JobDefinition) -> None:
-        checkpoint = str(self.directory / "checkpoint")
+    def run(self, definition: JobDefinition, checkpoint_name: str = "checkpoint") -> None:
+        checkpoint = str(self.directory / checkpoint_name)
         run_job(
             JobContext(
                 self._spark,
@@ -145,3 +156,73 @@ def test_checkpoint_of_another_target_is_refused(jobs: Jobs) -> None:
     other = jobs.definition("parquet", {"format": "plain", "path": str(jobs.directory / "other")})
     with pytest.raises(ForeignCheckpoint, match="belongs to target"):
         jobs.run(other)
+
+
+def test_checkpoint_of_another_topic_is_refused(jobs: Jobs) -> None:
+    sink = {"format": "plain", "path": str(jobs.directory / "table")}
+    jobs.produce()
+    jobs.run(jobs.definition("parquet", sink))
+    jobs.topic = new_topic(jobs.broker)
+    with pytest.raises(ForeignCheckpoint, match="belongs to topics"):
+        jobs.run(jobs.definition("parquet", sink))
+
+
+def test_second_job_on_a_table_is_refused(jobs: Jobs) -> None:
+    sink = {"format": "plain", "path": str(jobs.directory / "table")}
+    jobs.produce()
+    jobs.run(jobs.definition("parquet", sink))
+    second = jobs.definition("parquet", sink, name="second")
+    with pytest.raises(TargetInUse, match=r"give job 'second' another target.*takeover=true"):
+        jobs.run(second, "another checkpoint")
+
+
+def test_table_of_a_lost_checkpoint_is_refused(jobs: Jobs) -> None:
+    """Numbers of batches begin anew with a new checkpoint: they must not pass for known ones."""
+    sink = {"format": "plain", "path": str(jobs.directory / "table")}
+    definition = jobs.definition("sql", sink, sql="SELECT `offset` AS place FROM source")
+    jobs.produce()
+    jobs.run(definition)
+    jobs.produce()
+    with pytest.raises(Exception, match="from another checkpoint") as raised:
+        jobs.run(definition, "another checkpoint")
+    fault = fault_of(raised.value)
+    assert "another checkpoint, which was deleted or is elsewhere; bring it back" in fault.message
+    assert not fault.can_retry
+
+
+@pytest.mark.parametrize("kind", ["parquet", "sql"])
+def test_topic_that_is_missing_ends_a_job(jobs: Jobs, kind: str) -> None:
+    jobs.topic = unique_name("missing")
+    sink = {"format": "plain", "path": str(jobs.directory / "table")}
+    transform = {"sql": "SELECT value FROM source"} if kind == "sql" else {}
+    with pytest.raises(Exception, match=jobs.topic) as raised:
+        jobs.run(jobs.definition(kind, sink, **transform))
+    fault = fault_of(raised.value)
+    assert jobs.topic in fault.message
+    assert not fault.can_retry
+    assert kind == "sql" or isinstance(raised.value, TopicMissing)
+
+
+def test_target_that_cannot_be_written_ends_a_job(jobs: Jobs) -> None:
+    jobs.produce()
+    (jobs.directory / "file").write_text("")
+    sink = {"format": "plain", "path": str(jobs.directory / "file" / "table")}
+    with pytest.raises(TargetNotWritable, match="cannot write to"):
+        jobs.run(jobs.definition("parquet", sink))
+
+
+def test_query_that_makes_no_sense_ends_a_job(jobs: Jobs) -> None:
+    sink = {"format": "plain", "path": str(jobs.directory / "table")}
+    with pytest.raises(InvalidDefinition, match=r"Spark refuses the query: .*no_such_column"):
+        jobs.run(jobs.definition("sql", sink, sql="SELECT no_such_column FROM source"))
+
+
+def test_broker_that_is_gone_may_come_back(jobs: Jobs) -> None:
+    """Before anything else: without an answer nobody knows whose checkpoint it is."""
+    sink = {"format": "plain", "path": str(jobs.directory / "table")}
+    definition = jobs.definition("parquet", sink)
+    options = {"kafka.default.api.timeout.ms": "1000"}
+    source = replace(definition.source, bootstrap="127.0.0.1:1", options=options)
+    with pytest.raises(BrokerUnreachable) as raised:
+        jobs.run(replace(definition, source=source))
+    assert raised.value.retriable

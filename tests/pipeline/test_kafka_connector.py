@@ -1,6 +1,7 @@
 """Spark's own Kafka connector on our broker, and the same rows from ``format("headrace")``.
 
 Every topic that is compared holds batches of every codec, so each option is tried with each codec.
+What is not marked as slow is a sample of everything, for each change of the code.
 """
 
 from __future__ import annotations
@@ -12,9 +13,17 @@ from pyspark.errors import PySparkException
 
 from .connector_jars import connector
 from .queries import batch, rows_in_order, run_available_now, stream
-from .topics import CODECS, FIRST_MS, age_out, fill, new_topic, send_in_transaction
+from .topics import (
+    CODECS,
+    FIRST_MS,
+    add_partitions,
+    age_out,
+    fill,
+    new_topic,
+    send_in_transaction,
+)
 
-pytestmark = [pytest.mark.slow, pytest.mark.maven]
+pytestmark = pytest.mark.maven
 
 PARTITIONS = 2
 RECORDS_PER_CODEC = 40
@@ -22,6 +31,13 @@ RECORDS = RECORDS_PER_CODEC * len(CODECS)
 PER_PARTITION = RECORDS // PARTITIONS
 MIDDLE_MS = FIRST_MS + RECORDS // 2
 AGED_OUT = 30
+PATHS = ("storage", "fetch")
+SAMPLE = ("subscribePattern", "assign", "both ends", "startingOffsetsByTimestampStrategy")
+
+
+def slow_unless(is_quick, *values):
+    """A case that is left out of short runs."""
+    return pytest.param(*values, marks=() if is_quick else pytest.mark.slow)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -59,12 +75,13 @@ def aged(broker):
     return topic
 
 
-def both_batches(spark, broker, options):
-    """What the two sources give for the same options."""
-    return [
-        rows_in_order(batch(spark, broker, options, source=source))
-        for source in ("kafka", "headrace")
-    ]
+def assert_same_rows(spark, broker, options, count):
+    """From the broker's files and through Fetch: what the connector reads with the same options."""
+    theirs = rows_in_order(batch(spark, broker, options, source="kafka"))
+    assert len(theirs) == count
+    for path in PATHS:
+        ours = rows_in_order(batch(spark, broker, {**options, "headrace.read.path": path}))
+        assert ours == theirs, path
 
 
 # --- the connector works --------------------------------------------------------------------------
@@ -117,23 +134,20 @@ def test_what_the_connector_writes_is_what_we_read(spark, broker):
 # --- the same rows --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["storage", "fetch"])
 @pytest.mark.parametrize("codec", CODECS)
-def test_the_same_rows_for_every_codec(spark, broker, codec, path):
+def test_the_same_rows_for_every_codec(spark, broker, codec):
     topic = new_topic(broker, PARTITIONS)
     fill(broker, topic, 150, codec)
-    options = {"subscribe": topic, "includeHeaders": "true", "headrace.read.path": path}
-    theirs, ours = both_batches(spark, broker, options)
-    assert len(theirs) == 150
-    assert ours == theirs
+    assert_same_rows(spark, broker, {"subscribe": topic, "includeHeaders": "true"}, 150)
 
 
+@pytest.mark.slow
 def test_the_same_rows_with_the_brokers_time(spark, broker):
     topic = new_topic(broker, 1, message_timestamp_type="LogAppendTime")
     fill(broker, topic, 20)
-    theirs, ours = both_batches(spark, broker, {"subscribe": topic})
-    assert {row.timestampType for row in theirs} == {1}
-    assert ours == theirs
+    assert_same_rows(spark, broker, {"subscribe": topic}, 20)
+    rows = batch(spark, broker, {"subscribe": topic}).collect()
+    assert {row.timestampType for row in rows} == {1}
 
 
 OPTIONS = {
@@ -190,25 +204,23 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", [slow_unless(name in SAMPLE, name) for name in OPTIONS])
 def test_the_same_rows_for_every_option(spark, broker, mixed, name):
     options, count = OPTIONS[name]
     given = {key: value.replace("TOPIC", mixed) for key, value in options.items()}
     given = {key: value.replace("TOPI[C].?", f"{mixed[:-1]}.") for key, value in given.items()}
     if not {"assign", "subscribePattern"} & given.keys():
         given["subscribe"] = mixed
-    theirs, ours = both_batches(spark, broker, given)
-    assert len(theirs) == count
-    assert ours == theirs
+    assert_same_rows(spark, broker, given, count)
 
 
-@pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
-@pytest.mark.parametrize("path", ["storage", "fetch"])
-def test_the_same_rows_of_transactions(spark, broker, transactional, level, path):
+@pytest.mark.parametrize(
+    ("level", "count"),
+    [("read_committed", 35), slow_unless(False, "read_uncommitted", 60)],
+)
+def test_the_same_rows_of_transactions(spark, broker, transactional, level, count):
     options = {"subscribe": transactional, "kafka.isolation.level": level}
-    theirs, ours = both_batches(spark, broker, {**options, "headrace.read.path": path})
-    assert len(theirs) == (35 if level == "read_committed" else 60)
-    assert ours == theirs
+    assert_same_rows(spark, broker, options, count)
 
 
 def test_the_same_rows_after_a_loss_that_is_allowed(spark, broker, aged):
@@ -217,11 +229,10 @@ def test_the_same_rows_after_a_loss_that_is_allowed(spark, broker, aged):
         "failOnDataLoss": "false",
         "startingOffsets": json.dumps({aged: {"0": 5}}),
     }
-    theirs, ours = both_batches(spark, broker, options)
-    assert [row.offset for row in theirs] == list(range(AGED_OUT, 100))
-    assert ours == theirs
+    assert_same_rows(spark, broker, options, 100 - AGED_OUT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -250,17 +261,20 @@ def test_what_the_connector_refuses_is_refused(spark, broker, mixed, options):
             assert isinstance(caught.value, PySparkException)
 
 
+STREAMS = [
+    {"subscribe": "TOPIC"},
+    {"subscribe": "TOPIC", "maxOffsetsPerTrigger": "70"},
+    {"subscribe": "TOPIC", "maxOffsetsPerTrigger": "100", "minOffsetsPerTrigger": "100"},
+    {"subscribe": "TOPIC", "maxOffsetsPerTrigger": "100", "minPartitions": "5"},
+    {"subscribe": "TOPIC", "startingOffsets": '{"TOPIC": {"0": 20, "1": -2}}'},
+    {"subscribe": "TOPIC", "startingTimestamp": str(MIDDLE_MS)},
+    {"assign": '{"TOPIC": [0]}', "includeHeaders": "true"},
+]
+
+
 @pytest.mark.parametrize(
     "options",
-    [
-        {"subscribe": "TOPIC"},
-        {"subscribe": "TOPIC", "maxOffsetsPerTrigger": "70"},
-        {"subscribe": "TOPIC", "maxOffsetsPerTrigger": "100", "minOffsetsPerTrigger": "100"},
-        {"subscribe": "TOPIC", "maxOffsetsPerTrigger": "100", "minPartitions": "5"},
-        {"subscribe": "TOPIC", "startingOffsets": '{"TOPIC": {"0": 20, "1": -2}}'},
-        {"subscribe": "TOPIC", "startingTimestamp": str(MIDDLE_MS)},
-        {"assign": '{"TOPIC": [0]}', "includeHeaders": "true"},
-    ],
+    [slow_unless(given.get("maxOffsetsPerTrigger") == "70", given) for given in STREAMS],
     ids=str,
 )
 def test_the_same_rows_of_a_stream(spark, broker, mixed, tmp_path, options):
@@ -272,3 +286,34 @@ def test_the_same_rows_of_a_stream(spark, broker, mixed, tmp_path, options):
     assert results["kafka"].all()
     assert results["headrace"].all() == results["kafka"].all()
     assert results["headrace"].sizes() == results["kafka"].sizes()
+
+
+@pytest.mark.slow
+def test_the_same_rows_of_a_stream_that_goes_on(spark, broker, tmp_path):
+    """From a checkpoint, with records, a partition and a topic that came, and records that went."""
+    topic = new_topic(broker, 1)
+    fill(broker, topic, 30, "lz4")
+
+    def grow():
+        add_partitions(broker, topic, 2)
+        fill(broker, topic, 40, "zstd")
+        fill(broker, broker.create_topic(f"{topic}-later", 1), 5)
+
+    def age():
+        fill(broker, topic, 40)
+        age_out(broker, topic, 0, 60)
+
+    options = {"subscribePattern": f"{topic}.*", "failOnDataLoss": "false"}
+    counts = []
+    for change in (None, grow, age):
+        if change is not None:
+            change()
+        found = []
+        for source in ("kafka", "headrace"):
+            frame = stream(spark, broker, options, source=source)
+            batches, _ = run_available_now(frame, tmp_path / source)
+            found.append(batches.all())
+        theirs, ours = found
+        assert ours == theirs
+        counts.append(len(theirs))
+    assert counts == [30, 45, 30]

@@ -44,8 +44,17 @@ def send(broker: Broker, topic: str, *values: bytes) -> None:
     assert made.flush(CALL_SECONDS) == 0
 
 
-@pytest.mark.parametrize("path", ["storage", "fetch"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("plain", "storage"),
+        ("delta", "fetch"),
+        ("iceberg", "storage"),
+        pytest.param("plain", "fetch", marks=pytest.mark.slow),
+        pytest.param("delta", "storage", marks=pytest.mark.slow),
+        pytest.param("iceberg", "fetch", marks=pytest.mark.slow),
+    ],
+)
 def test_every_record_once(
     spark: SparkSession, broker: Broker, tmp_path: Path, kind: str, path: str
 ) -> None:

@@ -22,8 +22,13 @@ from headrace.pipeline.errors import (
 )
 from headrace.pipeline.ranges import OffsetRange
 from headrace.pipeline.reading import ReadSettings, broker_view_of, read_range
+from headrace.records.build import assemble, build_batch
 from headrace.records.columns import SCHEMA
+from headrace.records.header import HEADER_SIZE, read_header
+from headrace.records.record import Header, Record
 from headrace.testing import Broker
+from tests.wire.calls import produce as wire_produce
+from tests.wire.raw_client import RawClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -274,6 +279,27 @@ def test_damaged_batch_is_told_and_the_others_are_read(broker: Broker):
     assert len(lost) == 1
 
 
+def test_header_key_that_is_no_text_is_named(broker: Broker):
+    """Brokers do not look at headers, so anything may be in a log."""
+    topic = broker.create_topic("no-text")
+    record = Record(0, 5, b"k", b"v", (Header("key", b"1"),))
+    batch = bytes(build_batch([record]))
+    damaged = assemble(read_header(batch), batch[HEADER_SIZE:].replace(b"key", b"\xff\xfe\xfd"))
+    with RawClient(broker.port) as client:
+        for data in (damaged, batch):
+            assert wire_produce(client, topic, {0: bytes(data)})[0].error_code == 0
+    wanted, settings = OffsetRange(topic, 0, 0, 2), ways(broker)
+    with pytest.raises(CorruptRecord, match=r"no-text-0, offset 0: a header key is not UTF-8"):
+        table(wanted, settings["fetch"])
+    values_only = settings["fetch"]._replace(columns=("value",))
+    assert table(wanted, values_only).column("value").to_pylist() == [b"v", b"v"]
+    stored = list(read_range(wanted, settings["storage"]))
+    assert [bad.reason for columns in stored for bad in columns.bad] == [
+        "a header key is not UTF-8"
+    ]
+    assert sum(columns.batch.num_rows for columns in stored) == 1
+
+
 def test_log_shorter_than_planned_is_a_loss(broker: Broker):
     topic = broker.create_topic("shorter")
     produce(producer(broker), topic, 10)
@@ -299,6 +325,44 @@ def test_topic_made_anew_is_not_mixed_with_the_old_one(broker: Broker):
     with pytest.raises(StorageUnreachable, match="another topic of the same name"):
         table(wanted, settings["objects"])
     assert values(table(wanted, settings["auto"]))[0] == b"value-505"
+
+
+@pytest.mark.parametrize("way", ["auto", "storage", "fetch"])
+def test_topic_made_anew_after_the_driver_planned_is_a_loss(broker: Broker, way: str):
+    topic = broker.create_topic(f"planned-{way}")
+    produce(producer(broker), topic, 20)
+    settings = ways(broker)[way]
+    planned = broker_view_of(settings.kafka).topic_id(topic).hex()
+    settings = settings._replace(topic_ids={topic: planned})
+    wanted = OffsetRange(topic, 0, 0, 20)
+    assert table(wanted, settings).num_rows == 20
+    broker.call(lambda server: server.broker.topic_changes.delete(topic))
+    broker.create_topic(topic)
+    produce(producer(broker), topic, 30)
+    with pytest.raises(DataLoss, match=r"offsets 0 to 19 .* deleted and made anew"):
+        table(wanted, settings)
+    assert table(wanted, settings._replace(fail_on_data_loss=False)).num_rows == 0
+
+
+def test_topic_made_anew_in_the_middle_of_a_range_is_a_loss(broker: Broker):
+    topic = broker.create_topic("between-segments", 1, SMALL_SEGMENTS)
+    client = producer(broker, batch_size=1000)
+    produce(client, topic, 2000)
+    settings = ways(broker)["auto"]
+    planned = broker_view_of(settings.kafka).topic_id(topic).hex()
+    reading = read_range(
+        OffsetRange(topic, 0, 0, 2000),
+        settings._replace(topic_ids={topic: planned}, batch_rows_max=10),
+    )
+    seen = [next(reading)]
+    broker.call(lambda server: server.broker.topic_changes.delete(topic))
+    broker.create_topic(topic)
+    produce(producer(broker), topic, 2000, 5000)
+    with pytest.raises(DataLoss, match="deleted and made anew") as loss:
+        seen.extend(reading)
+    newest = max(columns.batch.column("timestamp")[-1].as_py() for columns in seen)
+    assert newest.timestamp() < 1_700_000_002
+    assert loss.value.first_offset == sum(columns.batch.num_rows for columns in seen) < 2000
 
 
 @pytest.mark.parametrize("name", ["missing", "a b", "../x", ""])

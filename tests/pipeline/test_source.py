@@ -23,8 +23,6 @@ from .topics import (
     send_in_transaction,
 )
 
-pytestmark = pytest.mark.slow
-
 COLUMNS = ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
 
 
@@ -71,6 +69,7 @@ def as_read_by_others(message):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["storage", "fetch"])
 def test_every_column_of_every_record(spark, broker, path):
     topic = new_topic(broker, 3)
@@ -99,6 +98,7 @@ def test_a_schema_of_the_user_chooses_columns(spark, broker):
     ]
 
 
+@pytest.mark.slow
 def test_columns_that_need_no_decoding_have_the_right_number_of_rows(spark, broker):
     topic = new_topic(broker, 2)
     fill(broker, topic, 9)
@@ -115,6 +115,7 @@ def test_filters_do_not_stick_to_the_source(spark, broker):
     assert frame.where("offset < 2").union(frame).count() == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "tasks"),
     [({}, 2), ({"minPartitions": "8"}, 8), ({"maxRecordsPerPartition": "10"}, 4)],
@@ -127,6 +128,7 @@ def test_the_number_of_tasks(spark, broker, options, tasks):
     assert frame.count() == 40
 
 
+@pytest.mark.slow
 def test_committed_records_only(spark, broker):
     topic = new_topic(broker, 1)
     send_in_transaction(broker, topic, 5, is_committed=True)
@@ -139,6 +141,7 @@ def test_committed_records_only(spark, broker):
         assert values == [b"%d" % number for number in range(5)]
 
 
+@pytest.mark.slow
 def test_small_batches_between_source_and_spark(spark, broker):
     topic = new_topic(broker, 1)
     fill(broker, topic, 100)
@@ -156,6 +159,7 @@ def test_storage_that_is_not_in_reach(spark, broker, tmp_path):
         batch(spark, broker, only_storage).count()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -184,6 +188,7 @@ def test_what_is_wrong_is_named(spark, broker, options, message):
         batch(spark, broker, given).count()
 
 
+@pytest.mark.slow
 def test_a_schema_with_other_columns_is_refused(spark, broker):
     topic = new_topic(broker, 1)
     with pytest.raises(
@@ -192,6 +197,7 @@ def test_a_schema_with_other_columns_is_refused(spark, broker):
         batch(spark, broker, {"subscribe": topic}, schema="offset string").count()
 
 
+@pytest.mark.slow
 def test_records_that_aged_out(spark, broker):
     topic = new_topic(broker, 1)
     fill(broker, topic, 20)
@@ -222,6 +228,7 @@ def test_a_damaged_batch_is_never_passed_over_silently(spark, own_broker):
     assert offsets == [*range(10), *range(20, 30)]
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_not_there(spark, broker):
     with Broker() as gone:
         address = gone.bootstrap_servers
@@ -248,6 +255,7 @@ def test_available_now_in_limited_batches(spark, broker, tmp_path):
     assert last[topic] == {"0": 50, "1": 50}  # the lag can be seen while there is one
 
 
+@pytest.mark.slow
 def test_a_query_goes_on_from_its_checkpoint(spark, broker, tmp_path):
     topic = new_topic(broker, 2)
     fill(broker, topic, 10)
@@ -263,6 +271,7 @@ def test_a_query_goes_on_from_its_checkpoint(spark, broker, tmp_path):
     assert nothing.all() == []
 
 
+@pytest.mark.slow
 def test_a_batch_that_failed_is_read_again_with_the_same_rows(spark, broker, tmp_path):
     topic = new_topic(broker, 1)
     fill(broker, topic, 10)
@@ -282,6 +291,7 @@ def test_a_batch_that_failed_is_read_again_with_the_same_rows(spark, broker, tmp
     assert [row.offset for row in again.all()] == list(range(15))
 
 
+@pytest.mark.slow
 def test_partitions_that_are_added_while_a_query_runs(spark, broker, tmp_path, eventually):
     topic = new_topic(broker, 1)
     fill(broker, topic, 4)
@@ -297,6 +307,7 @@ def test_partitions_that_are_added_while_a_query_runs(spark, broker, tmp_path, e
     assert [row.partition for row in batches.all()] == [0] * 7 + [1] * 3 + [2] * 3
 
 
+@pytest.mark.slow
 def test_topics_that_appear_while_a_query_runs(spark, broker, tmp_path, eventually):
     topic = new_topic(broker, 1)
     fill(broker, topic, 4)
@@ -313,6 +324,7 @@ def test_topics_that_appear_while_a_query_runs(spark, broker, tmp_path, eventual
     assert [row.topic for row in batches.all()] == [topic] * 4 + [later] * 3
 
 
+@pytest.mark.slow
 def test_small_batches_wait_for_more(spark, broker, tmp_path, eventually):
     topic = new_topic(broker, 1)
     fill(broker, topic, 5)
@@ -329,6 +341,7 @@ def test_small_batches_wait_for_more(spark, broker, tmp_path, eventually):
     assert batches.sizes() == [5, 100]
 
 
+@pytest.mark.slow
 def test_a_query_starts_with_what_comes_by_default(spark, broker, tmp_path, eventually):
     topic = new_topic(broker, 1)
     fill(broker, topic, 5)
@@ -340,6 +353,7 @@ def test_a_query_starts_with_what_comes_by_default(spark, broker, tmp_path, even
     assert [row.offset for row in later.all()] == [5, 6]
 
 
+@pytest.mark.slow
 def test_a_stream_by_timestamp(spark, broker, tmp_path):
     topic = new_topic(broker, 1)
     fill(broker, topic, 10)
@@ -348,6 +362,7 @@ def test_a_stream_by_timestamp(spark, broker, tmp_path):
     assert [row.offset for row in batches.all()] == [7, 8, 9]
 
 
+@pytest.mark.slow
 def test_an_open_transaction_holds_a_careful_reader(spark, broker, tmp_path):
     topic = new_topic(broker, 1)
     fill(broker, topic, 3)
@@ -367,6 +382,7 @@ def test_an_open_transaction_holds_a_careful_reader(spark, broker, tmp_path):
 # --- streams after a fault ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_cluster(spark, broker, own_broker, tmp_path):
     topic = new_topic(broker, 1)
     own_broker.create_topic(topic, 1)
@@ -377,6 +393,7 @@ def test_a_checkpoint_of_another_cluster(spark, broker, own_broker, tmp_path):
         run_available_now(stream(spark, own_broker, {"subscribe": topic}), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_topic(spark, broker, tmp_path):
     topics = [new_topic(broker, 1), new_topic(broker, 1)]
     for topic in topics:
@@ -386,6 +403,7 @@ def test_a_checkpoint_of_another_topic(spark, broker, tmp_path):
         run_available_now(stream(spark, broker, {"subscribe": topics[1]}), tmp_path)
 
 
+@pytest.mark.slow
 def test_records_that_aged_out_while_the_query_was_down(spark, broker, tmp_path):
     topic = new_topic(broker, 1)
     fill(broker, topic, 5)
@@ -399,6 +417,7 @@ def test_records_that_aged_out_while_the_query_was_down(spark, broker, tmp_path)
     assert [row.offset for row in batches.all()] == list(range(9, 15))
 
 
+@pytest.mark.slow
 def test_a_topic_that_was_deleted_and_made_anew(spark, broker, tmp_path):
     topic = new_topic(broker, 1)
     fill(broker, topic, 5)

@@ -22,6 +22,11 @@ FOR_DEVELOPERS = {"dev", "fuzz"}
 
 NEED_AN_EXTRA = {
     "headrace.frontends.common.key_set_refresh": {"security"},
+    "headrace.records.column_arrays": {"spark"},
+    "headrace.records.column_fallback": {"spark"},
+    "headrace.records.column_kernel": {"spark"},
+    "headrace.records.column_schema": {"spark"},
+    "headrace.records.columns": {"spark"},
     "headrace.schemas.avro_schema": {"registry"},
     "headrace.schemas.json_schema": {"registry"},
     "headrace.schemas.protobuf_comparison": {"registry"},
@@ -32,7 +37,9 @@ NEED_AN_EXTRA = {
     "headrace.security.token_validation": {"security"},
 }
 """Modules that cannot be loaded without an extra: nobody may import them while being loaded.
-Besides these, all of ``headrace.patterns``."""
+Besides these, all of ``headrace.patterns`` and of ``headrace.pipeline``, which have tests of their
+own below."""
+OF_OTHERS = ("headrace.patterns", "headrace.pipeline")
 LOADED_BY_ITS_HOST = {"headrace.testing.pytest_plugin": {"pytest"}}
 """pytest itself imports its plugins."""
 
@@ -158,16 +165,22 @@ def test_every_package_that_is_imported_is_declared():
 
 def test_base_modules_load_without_any_extra():
     needing = {module: found for module in module_files() if (found := extras_needed(module))}
-    outside_patterns = {
-        module: found
-        for module, found in needing.items()
-        if not module.startswith("headrace.patterns")
+    of_the_base = {
+        module: found for module, found in needing.items() if not module.startswith(OF_OTHERS)
     }
-    assert outside_patterns == NEED_AN_EXTRA
+    assert of_the_base == NEED_AN_EXTRA
 
 
 def test_patterns_need_their_own_extra_and_the_client():
     assert extras_needed("headrace.patterns") == {"client", "patterns"}
+
+
+def test_the_pipeline_needs_no_more_than_the_extra_for_spark_brings():
+    brought = {"spark", "client", "registry"}
+    modules = [module for module in module_files() if module.startswith("headrace.pipeline")]
+    assert modules
+    for module in modules:
+        assert extras_needed(module) <= brought, module
 
 
 def test_nothing_is_declared_that_nobody_imports():

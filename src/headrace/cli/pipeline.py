@@ -18,7 +18,7 @@ from headrace.cli.assignments import parse_assignments
 from headrace.cli.exit_codes import ExitCode, Failure
 from headrace.cli.job_view import COLUMNS, live_view, status_row
 from headrace.cli.options import DEFAULT_BOOTSTRAP, Bootstrap, ClientSettings, Json
-from headrace.cli.table_options import absolute
+from headrace.cli.table_options import absolute, with_absolute_file
 from headrace.model.errors import PackageNotInstalled
 
 if TYPE_CHECKING:
@@ -135,7 +135,12 @@ def parquet(
     from headrace.pipeline.jobs.toml_text import to_toml
 
     options = {f"kafka.{each}": value for each, value in parse_assignments(client, "-X").items()}
-    sink = {"format": table, "path": absolute(to), "schema": schema, "partition_by": partition_by}
+    sink = {
+        "format": table,
+        "path": absolute(to),
+        "schema": with_absolute_file(schema),
+        "partition_by": partition_by,
+    }
     text = to_toml(
         {
             "job": {"name": name or _default_name(topic, sink["path"]), "kind": "parquet"},
@@ -153,7 +158,12 @@ def parquet(
 
 @app.command("list")
 def list_jobs(state: State = None, as_json: Json = False) -> None:
-    """List jobs, those of table topics too."""
+    """List jobs, those of table topics too.
+
+    \b
+    headrace pipeline list
+    headrace pipeline list --json
+    """
     rows = [_row(job) for job in _state(state).jobs()]
     output.print_rows(rows, COLUMNS, as_json=as_json)
 
@@ -183,18 +193,27 @@ def stop(
     state: State = None,
     as_json: Json = False,
 ) -> None:
-    """Stop jobs: each ends its batch first. Started again, it goes on where it was."""
+    """Stop jobs cleanly. Started again, each goes on where it was.
+
+    \b
+    headrace pipeline stop orders
+    headrace pipeline stop orders payments
+    """
     from headrace.pipeline.jobs.control import stop_job
 
     jobs = [_existing(_state(state), name) for name in names]
     for job in jobs:
         _raise_if_of_a_topic(job)
-    clean = {job.name: stop_job(job) for job in jobs}
+    running = [job for job in jobs if job.maybe_process() is not None]
+    clean = {job.name: stop_job(job) for job in running}
     if as_json:
         output.print_json({"stopped": list(clean), "killed": [n for n in clean if not clean[n]]})
-        return
-    for name, was_clean in clean.items():
-        print(f"stopped {name}" if was_clean else f"killed {name}: it did not stop in time")
+    else:
+        for name, was_clean in clean.items():
+            print(f"stopped {name}" if was_clean else f"killed {name}: it did not stop in time")
+    others = [job.name for job in jobs if job not in running]
+    if others:
+        raise Failure(f"not running: {', '.join(others)}; see: headrace pipeline list")
 
 
 @app.command("logs")
@@ -204,7 +223,12 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="And those that come.")] = False,
     state: State = None,
 ) -> None:
-    """Print the last lines of a job's log."""
+    """Print the last lines of a job's log.
+
+    \b
+    headrace pipeline logs orders
+    headrace pipeline logs orders --lines 20 --follow
+    """
     from headrace.pipeline.jobs.limited_log import follow_lines, last_lines
 
     job = _existing(_state(state), name)
@@ -229,7 +253,12 @@ def delete(
     state: State = None,
     as_json: Json = False,
 ) -> None:
-    """Forget jobs that do not run: log, status, checkpoint. Tables stay. Asks, on a terminal."""
+    """Forget jobs that do not run: log, status, checkpoint. Tables stay. Asks, on a terminal.
+
+    \b
+    headrace pipeline delete orders
+    headrace pipeline delete orders payments --yes
+    """
     jobs = [_existing(_state(state), name) for name in names]
     if not yes and sys.stdin.isatty():
         typer.confirm(f"Forget {', '.join(names)} and where they were?", abort=True, err=True)
@@ -281,7 +310,12 @@ def submit(
         variables = [f"{key}={shlex.quote(value)}" for key, value in made.environment.items()]
         print(" ".join([*variables, shlex.join(made.command)]))
         return int(ExitCode.OK)
-    done = subprocess.run(made.command, env={**os.environ, **made.environment}, check=False)
+    try:
+        done = subprocess.run(made.command, env={**os.environ, **made.environment}, check=False)
+    except OSError as error:
+        raise Failure(
+            f"{made.command[0]}: {error.strerror}; SPARK_HOME must be the directory of a Spark"
+        ) from error
     return int(ExitCode.OK if done.returncode == 0 else ExitCode.FAILED)
 
 
@@ -295,17 +329,20 @@ def supervise(
     """Keep the tables of topics. The broker starts this, and says on its input which topics."""
     _raise_if_not_installed()
     from headrace.pipeline.jobs import table_supervision
-    from headrace.pipeline.session import spark_session
 
+    table_supervision.make_way_for_the_broker()
     settings = {} if client_config is None else table_supervision.read_client_config(client_config)
     connection = table_supervision.connection_to(bootstrap, settings)
     directory = _state(state)
-    table_supervision.log_to_file(directory.root / f"tables-{connection.cluster_id}.log")
+    own = directory.root / f"tables-{connection.cluster_id}"
+    log = own.with_suffix(".log")
+    table_supervision.log_to_file(log)
     return table_supervision.supervise_tables(
         directory,
         connection,
-        lambda: spark_session("headrace tables", master, table_supervision.SPARK_SETTINGS),
+        lambda: table_supervision.table_session(master, own),
         sys.stdin.fileno(),
+        each_round=lambda: table_supervision.keep_short(log),
     )
 
 

@@ -11,6 +11,7 @@ LOCATION = "headrace.table.location"
 SCHEMA = "headrace.table.schema"
 FORMATS = ("plain", "delta", "iceberg")
 NO_TABLE = "none"
+REGISTRY = "registry"
 
 
 def table_changes(
@@ -32,7 +33,7 @@ def table_changes(
         raise Failure(f"--table {table} needs --to PATH", ExitCode.USAGE)
     settings = {FORMAT: table, LOCATION: absolute(to)}
     if schema is not None:
-        settings[SCHEMA] = _with_absolute_file(schema)
+        settings[SCHEMA] = with_absolute_file(schema)
     return settings, []
 
 
@@ -41,6 +42,7 @@ def absolute(location: str) -> str:
     return location if "://" in location else str(Path(location).absolute())
 
 
-def _with_absolute_file(schema: str) -> str:
-    kind, colon, rest = schema.partition(":")
-    return f"{kind}:{absolute(rest)}" if colon else schema
+def with_absolute_file(schema: str) -> str:
+    """``avro:FILE`` with the file as others call it."""
+    kind, _, rest = schema.partition(":")
+    return f"{kind}:{absolute(rest)}" if rest and kind != REGISTRY else schema

@@ -36,22 +36,33 @@ _JAVA_ONLY = frozenset(
     {
         API_TIMEOUT_MS,
         "auto.include.jmx.reporter",
+        "buffer.memory",
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.zstd.level",
+        "config.providers",
         "exclude.internal.topics",
         "interceptor.classes",
         "key.deserializer",
         "key.serializer",
         "max.block.ms",
         "max.poll.records",
+        "metadata.max.idle.ms",
         "metric.reporters",
         "metrics.num.samples",
         "metrics.recording.level",
         "metrics.sample.window.ms",
+        "partition.assignment.strategy",  # No group is used, so nothing is assigned.
+        "partitioner.adaptive.partitioning.enable",
+        "partitioner.availability.timeout.ms",
         "partitioner.class",
+        "partitioner.ignore.keys",
         "sasl.client.callback.handler.class",
         "sasl.login.callback.handler.class",
         "sasl.login.class",
         "security.providers",
         "socket.connection.setup.timeout.max.ms",
+        "ssl.engine.factory.class",
         "ssl.keymanager.algorithm",
         "ssl.protocol",
         "ssl.provider",
@@ -61,7 +72,16 @@ _JAVA_ONLY = frozenset(
         "value.serializer",
     }
 )
-_JAVA_ONLY_PREFIXES = ("sasl.login.refresh.", "sasl.login.retry.", "sasl.login.connect.")
+_JAVA_ONLY_PREFIXES = (
+    "sasl.kerberos.ticket.renew.",
+    "sasl.login.connect.",
+    "sasl.login.read.",
+    "sasl.login.refresh.",
+    "sasl.login.retry.",
+    "sasl.oauthbearer.clock.",
+    "sasl.oauthbearer.expected.",
+    "sasl.oauthbearer.jwks.",
+)
 _NOT_ENFORCED = frozenset({"ssl.enabled.protocols"})
 """They narrow what TLS may do, and cannot be handed on: worth a warning."""
 

@@ -6,12 +6,7 @@ They cross process borders (task, driver, supervisor), so each can be pickled wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from headrace.model.errors import Blame, HeadraceError
-
-if TYPE_CHECKING:
-    from headrace.model.topic import TopicPartition
 
 
 class PipelineError(HeadraceError):
@@ -97,7 +92,3 @@ class TargetFull(TargetNotWritable):
 
 class TargetInUse(PipelineError):
     """Another job writes to the same target."""
-
-
-def data_loss(address: TopicPartition, first_offset: int, next_offset: int, cause: str) -> DataLoss:
-    return DataLoss(address.topic, address.partition, first_offset, next_offset, cause)

@@ -237,9 +237,19 @@ def _timestamp_types(messages: Sequence[Any]) -> pa.Array:
 
 def _headers(messages: Sequence[Any]) -> pa.Array:
     return pa.array(
-        [message.headers() or None for message in messages],
+        [_headers_of(message) for message in messages],
         schema.SCHEMA.field(schema.HEADERS).type,
     )
+
+
+def _headers_of(message: Any) -> list[tuple[str, bytes | None]] | None:
+    try:
+        return message.headers() or None
+    except (SystemError, UnicodeDecodeError) as error:
+        raise CorruptRecord(
+            f"{message.topic()}-{message.partition()}, offset {message.offset()}: a header key is"
+            " not UTF-8; leave headers out, or read from storage"
+        ) from error
 
 
 _ARRAYS: dict[str, Callable[[Sequence[Any]], pa.Array]] = {

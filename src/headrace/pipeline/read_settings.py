@@ -16,7 +16,8 @@ class ReadSettings(NamedTuple):
     """``kafka`` are the ``kafka.*`` options without their prefix.
 
     ``path``: ``auto`` reads the broker's files where they can be reached and fetches otherwise.
-    ``storage_url``: where the files are; None asks the broker.
+    ``storage_url``: where the files are; None asks the broker. ``topic_ids``: of the topics that
+    the driver planned with, in hexadecimal; another topic of the same name is not read.
     """
 
     kafka: dict[str, str]
@@ -27,3 +28,4 @@ class ReadSettings(NamedTuple):
     fail_on_data_loss: bool = True
     batch_rows_max: int = BATCH_ROWS_MAX
     batch_bytes_max: int = BATCH_BYTES_MAX
+    topic_ids: dict[str, str] | None = None

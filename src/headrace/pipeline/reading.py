@@ -18,7 +18,7 @@ from headrace.model.topic import raise_if_illegal_topic_name
 from headrace.pipeline.broker_view import BrokerView
 from headrace.pipeline.errors import StorageUnreachable, TopicMissing
 from headrace.pipeline.fetched import fetched_columns
-from headrace.pipeline.losses import admit_loss
+from headrace.pipeline.losses import MADE_ANEW, admit_loss
 from headrace.pipeline.read_settings import READ_PATHS, ReadSettings
 from headrace.pipeline.segments import StoredPartition
 from headrace.pipeline.storage_location import cluster_id_of, open_location
@@ -27,7 +27,7 @@ from headrace.pipeline.stored import stored_columns
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from headrace.model.topic import TopicPartition
+    from headrace.model.topic import TopicId, TopicPartition
     from headrace.pipeline.ranges import OffsetRange
     from headrace.records.columns import Columns
 
@@ -60,10 +60,11 @@ def read_range(wanted: OffsetRange, settings: ReadSettings) -> Iterator[Columns]
             if settings.path == "storage":
                 raise
             log.info("%s is read through the broker: %s", left, error.message)
-            left = left._replace(start=position)
+            left = what_is_left(left._replace(start=position), view, settings)
         else:
             return
-    yield from fetched_columns(view, left, settings)
+    if not left.is_empty:
+        yield from fetched_columns(view, left, settings)
 
 
 def log_start_of(view: BrokerView, address: TopicPartition) -> int:
@@ -74,10 +75,12 @@ def what_is_left(wanted: OffsetRange, view: BrokerView, settings: ReadSettings) 
     """The part of the range that the log still holds; what it does not is admitted as a loss."""
     if wanted.is_empty:
         return wanted
-    address = wanted.address
+    address, is_fatal = wanted.address, settings.fail_on_data_loss
+    if _is_made_anew(wanted.topic, view, settings):
+        admit_loss(address, wanted.start, wanted.end, MADE_ANEW, is_fatal=is_fatal)
+        return wanted._replace(start=wanted.end)
     start = log_start_of(view, address)
     end = view.latest([address], is_committed=False)[address]
-    is_fatal = settings.fail_on_data_loss
     if wanted.start < start:
         kept_from = min(start, wanted.end)
         cause = f"the log starts at {start} now"
@@ -88,6 +91,17 @@ def what_is_left(wanted: OffsetRange, view: BrokerView, settings: ReadSettings) 
         admit_loss(address, kept_to, wanted.end, f"the log ends at {end} now", is_fatal=is_fatal)
         wanted = wanted._replace(end=kept_to)
     return wanted
+
+
+def _is_made_anew(topic: str, view: BrokerView, settings: ReadSettings) -> bool:
+    """Whether the topic is another one than the driver planned with."""
+    planned = _planned_id(topic, settings)
+    return planned is not None and view.topic_id(topic) != planned
+
+
+def _planned_id(topic: str, settings: ReadSettings) -> TopicId | None:
+    text = (settings.topic_ids or {}).get(topic)
+    return bytes.fromhex(text) if text else None
 
 
 def reachable_partition(
@@ -105,8 +119,9 @@ def reachable_partition(
         raise StorageUnreachable(
             f"{location.url} belongs to cluster {found}, the broker to {expected}"
         )
-    partition = StoredPartition(location, wanted.address)
-    partition.raise_if_foreign(view.topic_id(wanted.topic))
+    topic_id = _planned_id(wanted.topic, settings) or view.topic_id(wanted.topic)
+    partition = StoredPartition(location, wanted.address, topic_id)
+    partition.raise_if_foreign()
     return partition
 
 

@@ -89,6 +89,15 @@ class DirectoryView(NamedTuple):
         )
 
 
+class IndexedBatch(NamedTuple):
+    """What an offset index tells about one batch."""
+
+    lowest_offset: int
+    """The batch does not begin before this one: here the batch of the entry before has ended."""
+    last_offset: int
+    position: int
+
+
 class OffsetEntries:
     """An offset index as it lies in its file; zeros behind the last entry do not count."""
 
@@ -102,10 +111,13 @@ class OffsetEntries:
     def __len__(self) -> int:
         return self._count
 
-    def before(self, offset: int) -> tuple[int, int] | None:
-        """The entry (last offset of a batch, its position) that leads to ``offset``."""
+    def before(self, offset: int) -> IndexedBatch | None:
+        """The last indexed batch that ends at ``offset`` or before it."""
         number = bisect_right(range(self._count), offset, key=lambda n: self._entry(n)[0]) - 1
-        return None if number < 0 else self._entry(number)
+        if number < 0:
+            return None
+        lowest_offset = self._entry(number - 1)[0] + 1 if number else self._base_offset
+        return IndexedBatch(lowest_offset, *self._entry(number))
 
     def position_from(self, offset: int, otherwise: int) -> int:
         """Where the first batch begins that is known to reach ``offset`` or more."""
@@ -129,7 +141,6 @@ class OpenSegment(NamedTuple):
     next_base: int | None
     """Where the next segment begins; None if this is the one that is written to."""
     file: SegmentFile
-    log_identity: str
     entries: OffsetEntries
     aborted: Sequence[AbortedTransaction]
     """In the order of their markers; those that may touch the range."""
@@ -138,12 +149,15 @@ class OpenSegment(NamedTuple):
 class StoredPartition:
     """The directory of one partition."""
 
-    def __init__(self, location: StorageLocation, address: TopicPartition) -> None:
+    def __init__(
+        self, location: StorageLocation, address: TopicPartition, topic_id: TopicId
+    ) -> None:
         self.location = location
+        self.topic_id = topic_id
         self.directory = str(address)
         self.place = f"{location.url}/{self.directory}"
 
-    def raise_if_foreign(self, topic_id: TopicId) -> None:
+    def raise_if_foreign(self) -> None:
         """A topic that was deleted and made anew has another id, and other records."""
         try:
             data = self.location.read(
@@ -151,7 +165,7 @@ class StoredPartition:
             )
         except FileVanished as error:
             raise StorageUnreachable(f"{self.place} has no {PARTITION_METADATA}") from error
-        if _topic_id_in(data, self.place) != topic_id:
+        if _topic_id_in(data, self.place) != self.topic_id:
             raise StorageUnreachable(f"{self.place} belongs to another topic of the same name")
 
     def look(self) -> DirectoryView:
@@ -189,6 +203,7 @@ class StoredPartition:
         range_end = end if next_base is None else min(end, next_base)
         file = self.location.open(f"{self.directory}/{segment.log.name}", segment.log.size_bytes)
         try:
+            self.raise_if_foreign()  # of the directory that the open file was in
             entries = self._offset_entries(segment)
             aborted = (
                 self._aborted(view.segments[number:], offset, range_end) if is_committed else ()
@@ -196,9 +211,7 @@ class StoredPartition:
         except BaseException:
             file.close()
             raise
-        return OpenSegment(
-            segment.base_offset, next_base, file, segment.log.identity, entries, aborted
-        )
+        return OpenSegment(segment.base_offset, next_base, file, entries, aborted)
 
     def _offset_entries(self, segment: StoredSegment) -> OffsetEntries:
         if not segment.has_offset_index:
@@ -232,22 +245,28 @@ class StoredPartition:
         ]
 
 
-def start_position(segment: OpenSegment, offset: int, window_bytes: int) -> int:
+class StartingPlace(NamedTuple):
+    """Where to begin in a segment, and the lowest offset that a batch there can have."""
+
+    position: int
+    lowest_offset: int
+
+
+def starting_place(segment: OpenSegment, offset: int, window_bytes: int) -> StartingPlace:
     """A place at or before the batch that holds ``offset``.
 
     The batch found there must agree with the index, which may be rotten or of another version of
     the segment; if it does not, reading begins at the beginning. ``window_bytes``: how much to ask
     for where a look costs a request.
     """
-    entry = segment.entries.before(offset)
-    if entry is None:
-        return 0
-    last_offset, position = entry
-    head = segment.file.window(position, window_bytes) if position > 0 else b""
-    base_offset = plausible_base_offset(head)
-    if base_offset is None or not segment.base_offset <= base_offset <= last_offset:
-        return 0
-    return position
+    indexed = segment.entries.before(offset)
+    if indexed is not None and indexed.position > 0:
+        base_offset = plausible_base_offset(segment.file.window(indexed.position, window_bytes))
+        if base_offset is not None and (
+            indexed.lowest_offset <= base_offset <= indexed.last_offset
+        ):
+            return StartingPlace(indexed.position, indexed.lowest_offset)
+    return StartingPlace(0, segment.base_offset)
 
 
 def plausible_base_offset(head: bytes | memoryview) -> int | None:

@@ -132,10 +132,14 @@ class _StoredReader:
             for entry in aborted
             if entry.last_offset >= run.start and entry.first_offset < run.next_offset
         ]
-        data, start, output_bytes = run.data, run.start, 0
+        data, start, lowest_offset, output_bytes = run.data, run.start, run.lowest_offset, 0
         while len(data):
             columns = self._decoder.decode(
-                data, start=start, end=self._wanted.end, aborted=touching
+                data,
+                start=start,
+                end=self._wanted.end,
+                aborted=touching,
+                lowest_offset=lowest_offset,
             )
             output_bytes += columns.batch.nbytes
             yield from cut(
@@ -143,7 +147,8 @@ class _StoredReader:
             )
             if not columns.next_position or columns.next_offset >= self._wanted.end:
                 break
-            data, start = data[columns.next_position :], columns.next_offset
+            data = data[columns.next_position :]
+            start = lowest_offset = columns.next_offset
         self._adapt(len(run.data), output_bytes)
 
     def _adapt(self, run_bytes: int, output_bytes: int) -> None:

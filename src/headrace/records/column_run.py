@@ -30,14 +30,16 @@ class BadBatch(NamedTuple):
 class BatchRun:
     """Stands at one batch of the run; ``take`` or ``park`` goes on to the next."""
 
-    def __init__(self, view: memoryview, start: int, end: int, rest_bytes_max: int) -> None:
+    def __init__(
+        self, view: memoryview, start: int, end: int, rest_bytes_max: int, lowest_offset: int
+    ) -> None:
         self.position = 0
         self.next_offset = start
         self._view = view
         self._start = start
         self._end = end
         self._rest_bytes_max = rest_bytes_max
-        self._seen_end = 0
+        self._seen_end = lowest_offset
         self._bad: dict[int, BadBatch] = {}
         self._ahead: tuple[int, BatchHeader | None] = (0, None)
 
@@ -136,11 +138,18 @@ class BatchRun:
         return following.base_offset
 
     def _is_out_of_order(self, header: BatchHeader) -> bool:
-        """Whether the offsets of this batch are impossible, or two neighbours agree on that."""
+        """Whether the offsets of this batch are impossible, or its neighbours agree on that.
+
+        Where only one follows, they agree if the batch would just fit between them.
+        """
         if header.base_offset < self._seen_end or header.last_offset > OFFSET_MAX:
             return True
         following = self._following(header)
         if following is None or not self._seen_end <= following.base_offset <= header.last_offset:
             return False
+        if header.base_offset >= self._end:
+            return True  # To stop here would hide the next one.
         third = self._maybe_header_at(self._ahead[0] + following.size_bytes)
-        return third is not None and third.base_offset <= header.last_offset
+        if third is None:
+            return following.base_offset - self._seen_end == header.last_offset_delta + 1
+        return third.base_offset <= header.last_offset

@@ -116,11 +116,13 @@ class ColumnDecoder:
         start: int,
         end: int,
         aborted: Sequence[AbortedTransaction] = (),
+        lowest_offset: int = 0,
     ) -> Columns:
         """The records of ``data`` whose offsets lie in ``[start, end)``.
 
         Left out are control batches and those of the transactions in ``aborted``. Once a column
         holds ``output_bytes_max`` the call ends early: see ``next_offset`` and ``next_position``.
+        No batch begins before ``lowest_offset``: one that says so is bad.
         """
         view = memoryview(data).cast("B")
         builder = self._builder_type(
@@ -131,7 +133,7 @@ class ColumnDecoder:
             batch_bytes_max=self._batch_bytes_max,
             bytes_expected=min(len(view), self._output_bytes_max),
         )
-        run = BatchRun(view, start, end, max(self._batch_bytes_max, HEADER_SIZE))
+        run = BatchRun(view, start, end, max(self._batch_bytes_max, HEADER_SIZE), lowest_offset)
         is_aborted = _aborted_test(aborted)
         while (header := run.find()) is not None:
             position, size_bytes = run.position, header.size_bytes

@@ -108,9 +108,11 @@ class TableProcess:
             self._is_writing = False
             if error is not None:
                 log.error("the process of the table topics cannot be told: %s", error)
-            if process is not self._process:
+            is_same = process is self._process
+            if not is_same:
                 _close(process)
-            elif self._told is not line and self._ending_since is None:
+            # A later line, or another child, which could not be told while this was under way.
+            if (not is_same or self._told is not line) and self._ending_since is None:
                 self._write()
 
         self._background.submit(work, done)

@@ -177,6 +177,14 @@ def test_stop_asks_the_process(state: Path, capsys: pytest.CaptureFixture[str]) 
     assert json.loads(capsys.readouterr().out) == {"stopped": ["orders"], "killed": []}
 
 
+def test_stop_of_several_jobs_names_those_that_do_not_run(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known_job(state)
+    assert main(["pipeline", "stop", "orders"]) == 1
+    assert "not running: orders; see: headrace pipeline list" in capsys.readouterr().err
+
+
 def test_job_of_a_table_topic_is_the_brokers(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,6 +213,19 @@ def test_command_of_a_submission_can_be_shown(
     assert main(["pipeline", *arguments]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("JAVA_HOME='/java home' /spark/bin/spark-submit --master yarn")
+
+
+def test_submission_without_a_spark_says_what_is_missing(
+    state: Path, file: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from headrace.pipeline.jobs import submit
+
+    monkeypatch.setattr(submit, "_environment", dict)
+    monkeypatch.setenv("SPARK_HOME", "/no/spark")
+    Path(file).write_text(DEFINITION.replace('"orders"', '"orders"\ncheckpoint = "/c"', 1))
+    arguments = ["submit", file, "--master", "yarn", "--files", str(state / "s")]
+    assert main(["pipeline", *arguments]) == 1
+    assert "SPARK_HOME must be the directory of a Spark" in capsys.readouterr().err
 
 
 def test_start_of_the_command_line_loads_nothing_of_the_pipeline() -> None:

@@ -93,7 +93,7 @@ class LogDirectory:
             segment.write_indexes()
 
     def stored(self, url: str | None = None) -> StoredPartition:
-        return StoredPartition(open_location(url or str(self.directory)), ADDRESS)
+        return StoredPartition(open_location(url or str(self.directory)), ADDRESS, TOPIC_ID)
 
     def read(
         self, start: int, end: int | None = None, *, url: str | None = None, **settings: object

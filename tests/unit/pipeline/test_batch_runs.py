@@ -9,8 +9,12 @@ import pytest
 
 from headrace.pipeline.batch_runs import Run, RunReader
 from headrace.pipeline.errors import StorageUnreachable
+from headrace.pipeline.segments import OffsetEntries, OpenSegment
+from headrace.pipeline.storage_location import FileVanished
+from headrace.records.build import build_batch
 from headrace.records.columns import BadBatch
-from headrace.records.header import LENGTH_POSITION, MAGIC_POSITION
+from headrace.records.header import HEADER_SIZE, LENGTH_POSITION, MAGIC_POSITION
+from headrace.storage.offset_index import ENTRY
 from tests.unit.pipeline.log_directory import LogDirectory
 
 if TYPE_CHECKING:
@@ -64,7 +68,7 @@ def test_run_covers_the_range_in_one_piece(directory: LogDirectory):
 
 def test_runs_end_with_whole_batches(directory: LogDirectory):
     at = positions(directory)
-    found = [run for run in runs(directory, 0, 30, 250) if isinstance(run, Run)]
+    found = [run for run in runs(directory, 0, 30, 300) if isinstance(run, Run)]
     assert [run.next_offset for run in found] == [6, 12, 18, 24, 30]
     assert [len(run.data) for run in found[:-1]] == [at[n + 2] - at[n] for n in (0, 2, 4, 6)]
 
@@ -93,14 +97,54 @@ def test_damage_is_passed_by_the_index(directory: LogDirectory):
     assert found[-1].next_offset == 30  # type: ignore[union-attr]
 
 
-def test_damage_without_an_index_takes_the_rest(directory: LogDirectory):
+@pytest.mark.parametrize("length", [5, 10**6, 2**31 - 1])
+def test_damage_without_an_index_is_passed_by_the_next_right_checksum(
+    directory: LogDirectory, length: int
+):
     (directory.partition / "00000000000000000000.index").unlink()
-    damage(directory, positions(directory)[4] + LENGTH_POSITION, struct.pack(">i", 5))
-    run, bad = runs(directory, 0, 30)
+    damage(directory, positions(directory)[4] + LENGTH_POSITION, struct.pack(">i", length))
+    run, bad, rest = runs(directory, 0, 30)
     assert isinstance(run, Run)
     assert run.next_offset == 12
     assert isinstance(bad, BadBatch)
+    assert (bad.base_offset, bad.last_offset) == (12, 14)
+    assert isinstance(rest, Run)
+    assert (rest.start, rest.next_offset) == (15, 30)
+
+
+def test_batch_that_is_the_value_of_a_damaged_one_is_not_taken_for_the_next(tmp_path: Path):
+    directory = LogDirectory(tmp_path)
+    directory.fill(2)
+    inner = bytes(build_batch([(b"k", b"forged")], base_offset=8))
+    directory.append(inner, inner, b"end")
+    directory.fill(2)
+    damage(directory, positions(directory)[2] + MAGIC_POSITION, b"\x07")
+    _, bad, rest = runs(directory, 0, directory.log.high_watermark)
+    assert isinstance(bad, BadBatch)
+    assert (bad.base_offset, bad.last_offset) == (6, 8)
+    assert isinstance(rest, Run)
+    assert (rest.start, rest.next_offset) == (9, 15)
+
+
+def test_damage_that_nothing_sound_follows_takes_the_rest(directory: LogDirectory):
+    (directory.partition / "00000000000000000000.index").unlink()
+    for position in positions(directory)[4:]:
+        damage(directory, position + MAGIC_POSITION, b"\x07")
+    run, bad = runs(directory, 0, 30)
+    assert isinstance(run, Run)
+    assert isinstance(bad, BadBatch)
     assert (bad.base_offset, bad.last_offset) == (12, 29)
+
+
+def test_damage_before_the_range_costs_nothing_of_it(directory: LogDirectory):
+    at = positions(directory)
+    (directory.partition / "00000000000000000000.index").write_bytes(
+        ENTRY.pack(5, at[1]) + ENTRY.pack(17, at[5])
+    )
+    damage(directory, at[3] + MAGIC_POSITION, b"\x07")
+    found = runs(directory, 16, 30)
+    assert all(isinstance(run, Run) for run in found)
+    assert found[-1].next_offset == 30  # type: ignore[union-attr]
 
 
 def test_zeros_at_the_end_are_not_records(directory: LogDirectory):
@@ -138,3 +182,54 @@ def test_closed_segment_that_ends_within_a_batch_is_told(tmp_path: Path):
     assert isinstance(bad, BadBatch)
     assert bad.reason == "the segment ends within a batch"
     assert (bad.base_offset, bad.last_offset) == (next_base - 3, next_base - 1)
+
+
+class ReplacedFile:
+    """An object of an object store: from the second look on it has other content."""
+
+    read_ahead_to = 0
+
+    def __init__(self, old: bytes, new: bytes) -> None:
+        self.size_bytes = len(old)
+        self.identity = ""
+        self._versions = {"old": old, "new": new}
+
+    def window(self, position: int, size_bytes: int) -> memoryview:
+        self.identity = "old" if self.identity == "" else "new"
+        return memoryview(self._versions[self.identity])[position : position + size_bytes]
+
+    def close(self) -> None: ...
+
+
+def batch_at(offset: int) -> bytes:
+    """All of one size, as those of many topics are."""
+    return bytes(build_batch([(b"k", b"v")], base_offset=offset, timestamp_ms=1))
+
+
+def reader_of(old: list[int], new: list[int]) -> RunReader:
+    file = ReplacedFile(b"".join(map(batch_at, old)), b"".join(map(batch_at, new)))
+    segment = OpenSegment(0, 100, file, OffsetEntries(b"", 0), ())
+    return RunReader(segment, 0, 100)
+
+
+@pytest.mark.parametrize(
+    "new", [[1, 3, 5, 7, 9, 11], [0, 1, 4, 5, 6, 7, 8]], ids=["denser", "denser behind"]
+)
+def test_batches_of_a_compacted_version_are_not_passed_over(new: list[int]):
+    size_bytes = 2 * len(batch_at(0)) + HEADER_SIZE
+    reader = reader_of([*range(12)], new)
+    run = reader.next_run(size_bytes)
+    assert isinstance(run, Run)
+    assert (len(run.data), run.next_offset) == (2 * len(batch_at(0)), 2)
+    with pytest.raises(FileVanished, match="was replaced"):
+        reader.next_run(size_bytes)
+
+
+@pytest.mark.parametrize("new", [[*range(20)], [0, 0, 1, 2, 3]], ids=["grown", "begins before"])
+def test_version_that_hides_nothing_is_read_on(new: list[int]):
+    size_bytes = 2 * len(batch_at(0)) + HEADER_SIZE
+    reader = reader_of([0, 1, 2, 3, 4], new)
+    assert isinstance(reader.next_run(size_bytes), Run)
+    run = reader.next_run(size_bytes)
+    assert isinstance(run, Run)
+    assert run.start == 2

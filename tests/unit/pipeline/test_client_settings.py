@@ -169,3 +169,91 @@ def test_library_accepts_what_is_translated():
     AdminClient(librdkafka_settings(settings, "admin"))
     Producer(librdkafka_settings(settings, "producer"))
     Consumer({**librdkafka_settings(settings, "consumer"), "group.id": "g"}).close()
+
+
+JAVA_OPTIONS = {
+    "auto.include.jmx.reporter": "true",
+    "client.dns.lookup": "use_all_dns_ips",
+    "client.rack": "a",
+    "config.providers": "file",
+    "connections.max.idle.ms": "540000",
+    "default.api.timeout.ms": "60000",
+    "enable.metrics.push": "true",
+    "interceptor.classes": "",
+    "metadata.max.age.ms": "300000",
+    "metadata.recovery.strategy": "rebootstrap",
+    "metadata.recovery.rebootstrap.trigger.ms": "300000",
+    "metric.reporters": "",
+    "metrics.num.samples": "2",
+    "metrics.recording.level": "INFO",
+    "metrics.sample.window.ms": "30000",
+    "receive.buffer.bytes": "65536",
+    "reconnect.backoff.max.ms": "1000",
+    "reconnect.backoff.ms": "50",
+    "request.timeout.ms": "30000",
+    "retry.backoff.max.ms": "1000",
+    "retry.backoff.ms": "100",
+    "sasl.kerberos.kinit.cmd": "kinit",
+    "sasl.kerberos.min.time.before.relogin": "60000",
+    "sasl.kerberos.ticket.renew.jitter": "0.05",
+    "sasl.kerberos.ticket.renew.window.factor": "0.8",
+    "sasl.login.refresh.buffer.seconds": "300",
+    "sasl.oauthbearer.clock.skew.seconds": "30",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms": "3600000",
+    "security.protocol": "PLAINTEXT",
+    "security.providers": "",
+    "send.buffer.bytes": "131072",
+    "socket.connection.setup.timeout.max.ms": "30000",
+    "socket.connection.setup.timeout.ms": "10000",
+    "ssl.engine.factory.class": "",
+    "ssl.keymanager.algorithm": "SunX509",
+    "ssl.protocol": "TLSv1.3",
+    "ssl.trustmanager.algorithm": "PKIX",
+}
+OF_CONSUMERS = {
+    "allow.auto.create.topics": "true",
+    "auto.commit.interval.ms": "5000",
+    "check.crcs": "true",
+    "exclude.internal.topics": "true",
+    "fetch.max.bytes": "52428800",
+    "fetch.max.wait.ms": "500",
+    "fetch.min.bytes": "1",
+    "group.id": "g",
+    "group.protocol": "classic",
+    "heartbeat.interval.ms": "3000",
+    "isolation.level": "read_uncommitted",
+    "max.partition.fetch.bytes": "1048576",
+    "max.poll.interval.ms": "300000",
+    "max.poll.records": "500",
+    "partition.assignment.strategy": "org.apache.kafka.clients.consumer.RangeAssignor",
+    "session.timeout.ms": "45000",
+}
+OF_PRODUCERS = {
+    "acks": "all",
+    "batch.size": "16384",
+    "buffer.memory": "33554432",
+    "compression.gzip.level": "-1",
+    "compression.lz4.level": "9",
+    "compression.type": "zstd",
+    "compression.zstd.level": "3",
+    "delivery.timeout.ms": "120000",
+    "enable.idempotence": "true",
+    "linger.ms": "5",
+    "max.block.ms": "60000",
+    "max.in.flight.requests.per.connection": "5",
+    "max.request.size": "1048576",
+    "metadata.max.idle.ms": "300000",
+    "partitioner.adaptive.partitioning.enable": "true",
+    "partitioner.availability.timeout.ms": "0",
+    "partitioner.ignore.keys": "false",
+    "retries": "2147483647",
+    "transaction.timeout.ms": "60000",
+}
+
+
+def test_library_takes_every_option_of_a_java_client():
+    """With the values of Java: a job that names its defaults must not fail on them."""
+    shared = SERVERS | JAVA_OPTIONS
+    AdminClient(librdkafka_settings(shared, "admin"))
+    Producer(librdkafka_settings(shared | OF_PRODUCERS, "producer"))
+    Consumer(librdkafka_settings(shared | OF_CONSUMERS, "consumer")).close()

@@ -133,10 +133,11 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path):
         find_java({"PATH": "", "XDG_CACHE_HOME": str(tmp_path / "file")})
 
 
-def test_the_cache_is_in_the_home_directory_by_default():
-    assert java.cache_directory({"HOME": "/home/me"}) == Path("/home/me/.cache/headrace")
-    relative = {"HOME": "/home/me", "XDG_CACHE_HOME": "not/absolute"}
-    assert java.cache_directory(relative) == Path("/home/me/.cache/headrace")
+def test_the_cache_is_in_the_home_directory_by_default(tmp_path):
+    expected = tmp_path / ".cache" / "headrace"
+    assert java.cache_directory({"HOME": str(tmp_path)}) == expected
+    relative = {"HOME": str(tmp_path), "XDG_CACHE_HOME": "not/absolute"}
+    assert java.cache_directory(relative) == expected
 
 
 @pytest.mark.parametrize("text", ["", "java.home = /x", "java.specification.version = 17", "x = y"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,9 +13,10 @@ from headrace.pipeline.segments import (
     BelowFirstSegment,
     OffsetEntries,
     StoredPartition,
-    start_position,
+    starting_place,
 )
 from headrace.storage.log_trimming import remove_first_segments
+from headrace.storage.metadata_files import uuid_text
 from headrace.storage.offset_index import ENTRY
 from tests.unit.pipeline.log_directory import ADDRESS, TOPIC_ID, LogDirectory
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.segments import OpenSegment
 
 NAME = "{:020d}{}"
+OTHER_ID = uuid_text(bytes(15) + b"x")
 
 
 @pytest.fixture
@@ -117,12 +120,13 @@ def test_reading_starts_where_the_index_says(directory: LogDirectory):
     for base, end in zip(directory.bases, directory.bases[1:], strict=False):
         for offset in range(base, end):
             opened = directory.stored().open_at(offset, end, is_committed=False)
-            position = start_position(opened, offset, 1000)
+            position, lowest_offset = starting_place(opened, offset, 1000)
             segment = directory.log.segments[directory.bases.index(base)]
             segment.load()
             place = segment.find(offset)
             assert place is not None
             assert position <= place.position
+            assert base <= lowest_offset <= offset
             assert place.position - position <= 400
             opened.file.close()
     assert any(len(opened_at(directory, base).entries) for base in directory.bases)
@@ -133,7 +137,7 @@ def test_rotten_index_is_not_believed(directory: LogDirectory, entry: tuple[int,
     base = directory.bases[1]
     (directory.partition / NAME.format(base, ".index")).write_bytes(ENTRY.pack(*entry))
     opened = directory.stored().open_at(base + 2, base + 3, is_committed=False)
-    assert start_position(opened, base + 2, 1000) == 0
+    assert starting_place(opened, base + 2, 1000) == (0, base)
     opened.file.close()
 
 
@@ -141,7 +145,7 @@ def test_missing_index_means_reading_from_the_beginning(directory: LogDirectory)
     base = directory.bases[1]
     (directory.partition / NAME.format(base, ".index")).unlink()
     opened = directory.stored().open_at(base + 2, base + 3, is_committed=False)
-    assert start_position(opened, base + 2, 1000) == 0
+    assert starting_place(opened, base + 2, 1000) == (0, base)
     opened.file.close()
 
 
@@ -150,23 +154,47 @@ def test_zeros_behind_the_entries_do_not_count():
     entries = OffsetEntries(data, 50)
     assert len(entries) == 2
     assert entries.before(52) is None
-    assert entries.before(53) == (53, 100)
-    assert entries.before(10**6) == (56, 200)
+    assert entries.before(53) == (50, 53, 100)
+    assert entries.before(10**6) == (54, 56, 200)
     assert entries.after_position(100) == [(56, 200)]
 
 
 def test_directory_of_another_topic_is_not_read(directory: LogDirectory):
     stored = directory.stored()
-    stored.raise_if_foreign(TOPIC_ID)
+    stored.raise_if_foreign()
     with pytest.raises(StorageUnreachable, match="another topic of the same name"):
-        stored.raise_if_foreign(bytes(16))
+        StoredPartition(stored.location, ADDRESS, bytes(16)).raise_if_foreign()
     (directory.partition / "partition.metadata").write_text("version: 0\n")
     with pytest.raises(StorageUnreachable, match="no topic id"):
-        stored.raise_if_foreign(TOPIC_ID)
+        stored.raise_if_foreign()
     (directory.partition / "partition.metadata").unlink()
     with pytest.raises(StorageUnreachable, match=r"has no partition\.metadata"):
-        stored.raise_if_foreign(TOPIC_ID)
+        stored.raise_if_foreign()
     assert stored.directory == str(ADDRESS)
+
+
+def test_topic_that_is_made_anew_between_two_segments_is_noticed(directory: LogDirectory):
+    stored = directory.stored()
+    stored.open_at(0, 3, is_committed=False).file.close()
+    metadata = directory.partition / "partition.metadata"
+    metadata.write_text(metadata.read_text().replace(uuid_text(TOPIC_ID), OTHER_ID))
+    with pytest.raises(StorageUnreachable, match="another topic of the same name"):
+        stored.open_at(directory.bases[1], directory.bases[2], is_committed=False)
+
+
+def test_first_batch_that_is_not_between_two_entries_is_not_believed(directory: LogDirectory):
+    """Its offset has no checksum: begun there, the reader would take it for one of the past."""
+    base = directory.bases[1]
+    opened = directory.stored().open_at(base + 5, base + 6, is_committed=False)
+    place = starting_place(opened, base + 5, 1000)
+    opened.file.close()
+    assert place.position > 0
+    with (directory.partition / NAME.format(base, ".log")).open("r+b") as file:
+        file.seek(place.position)
+        file.write(struct.pack(">q", place.lowest_offset - 1))
+    opened = directory.stored().open_at(base + 5, base + 6, is_committed=False)
+    assert starting_place(opened, base + 5, 1000) == (0, base)
+    opened.file.close()
 
 
 def test_aborted_transactions_are_found_in_later_segments(tmp_path: Path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import struct
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +16,7 @@ from headrace.pipeline.read_settings import ReadSettings
 from headrace.pipeline.storage_location import ObjectLocation
 from headrace.records.compression import Compression
 from headrace.records.decode import decode_records
+from headrace.records.header import LENGTH_POSITION
 from headrace.storage.log_trimming import remove_first_segments
 from tests.unit.pipeline.log_directory import (
     TOPIC,
@@ -253,6 +255,34 @@ def test_batch_with_a_wrong_checksum_is_handed_on(tmp_path: Path, url: str):
     (bad,) = [bad for each in columns for bad in each.bad]
     assert (bad.base_offset, bad.last_offset) == (6, 8)
     assert offsets_of(columns) == [*range(6), *range(9, 15)]
+
+
+@pytest.mark.parametrize("run_bytes", [150, 300, 10_000])
+@pytest.mark.parametrize("claimed", [0, 25, 10**9])
+@pytest.mark.parametrize("number", [2, 3, 4, 5])
+def test_wrong_base_offset_is_told_wherever_a_run_ends(
+    tmp_path: Path, number: int, claimed: int, run_bytes: int, monkeypatch: pytest.MonkeyPatch
+):
+    """It has no checksum, and must neither hide the batches behind it nor move its records."""
+    for limit in ("OUTPUT_BYTES", "RUN_BYTES_MIN"):
+        monkeypatch.setattr(stored, limit, run_bytes)
+    directory = LogDirectory(tmp_path)
+    directory.fill(10)
+    path = directory.partition / "00000000000000000000.log"
+    data = bytearray(path.read_bytes())
+    size_bytes = 0
+    for _ in range(number):
+        size_bytes += struct.unpack_from(">i", data, size_bytes + LENGTH_POSITION)[0] + 12
+    struct.pack_into(">q", data, size_bytes, claimed)
+    path.write_bytes(data)
+    columns = directory.read(0)
+    lost = range(3 * number, 3 * number + 3)
+    assert [(bad.base_offset, bad.last_offset) for each in columns for bad in each.bad] == [
+        (lost[0], lost[-1])
+    ]
+    offsets = offsets_of(columns)
+    assert offsets == [offset for offset in range(30) if offset not in lost]
+    assert values_of(columns) == [b"value-%d" % offset for offset in offsets]
 
 
 def test_log_that_grows_in_an_object_store_is_read(tmp_path: Path):

@@ -8,9 +8,10 @@ all of this with a loop that was compiled to check every index.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +25,6 @@ from headrace.records.compression import Compression, compress
 from headrace.records.header import HEADER_SIZE, read_header, stamp_crc
 from headrace.records.record import Header, Record
 from headrace.records.varint import append_varint
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ENDLESS = 2**62
 POISON = bytes.fromhex("a5d0f00dbad5eedc0ffee1a9e5b0b5ea") * 512
@@ -233,17 +231,56 @@ def test_checks_of_the_loop_are_there():
         column_kernel.decode_batches(data, table, 0, 9, 63, *numbers, *column * 4, counts, faults)
 
 
+BOUND = """\
+    if length > int64(end - position):
+        return int64(0), uint64(FAULT + BEYOND_RECORD)
+"""
+DECODE_WITH = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("headrace.records.column_kernel", sys.argv[1])
+sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(sys.modules[spec.name])
+from headrace.records.columns import ColumnDecoder
+from tests.fuzz.guarded_memory import GuardedMemory
+data = GuardedMemory(len(sys.argv[2])).holding(bytes.fromhex(sys.argv[2]))
+ColumnDecoder().decode(data, start=0, end=99)
+"""
+
+
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # It compiles the loop.
+@pytest.mark.skipif(CHECKS_INDEXES, reason="starts such a process itself")
+@pytest.mark.parametrize("is_checked", [False, True], ids=["guard page", "checked indexes"])
+def test_loop_that_reads_past_the_end_would_be_caught(tmp_path: Path, is_checked: bool):
+    """A bound is taken out on purpose: without it the loop must not get away."""
+    batch = bytes(batch_of(record(varint(2**20), NULL, NONE))).hex()
+    source = Path(column_kernel.__file__).read_text()
+    assert source.count(BOUND) == 1
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    if is_checked:
+        environment["NUMBA_BOUNDSCHECK"] = "1"
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text(source.replace(BOUND, ""))
+    command = [sys.executable, "-c", DECODE_WITH, str(kernel), batch]
+    broken = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if is_checked:
+        assert "IndexError: a copy goes beyond its buffer" in broken.stderr
+    else:
+        assert broken.returncode == -signal.SIGSEGV, broken.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)  # It compiles the loop.
 @pytest.mark.skipif(CHECKS_INDEXES, reason="this is that run")
 def test_all_of_this_holds_while_every_index_is_checked(tmp_path: Path):
     environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
     command += ["-p", "no:xdist", "-k", "not plain", __file__]
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, timeout=110
+        command, env=environment, capture_output=True, text=True, check=False, timeout=280
     )
     assert done.returncode == 0, done.stdout
-    assert "1 skipped" in done.stdout, "all but this test are run"
+    assert "3 skipped" in done.stdout, "all but the tests that start processes are run"
 
 
 def test_without_a_place_for_the_cache_the_loop_is_compiled_all_the_same(monkeypatch):

@@ -18,9 +18,9 @@ BATCHES = [
 END = SIZE * COUNT
 
 
-def decode(data, *, start=0, end=END, **settings):
+def decode(data, *, start=0, end=END, lowest_offset=0, **settings):
     return ColumnDecoder(["offset"], is_compiled=False, **settings).decode(
-        data, start=start, end=end
+        data, start=start, end=end, lowest_offset=lowest_offset
     )
 
 
@@ -82,6 +82,22 @@ def test_a_wrong_base_offset_in_front_parks_one_batch():
     columns = decode(run_with(0, damaged))
     assert offsets_of(columns) == all_but(0)
     assert [(bad.base_offset, bad.last_offset) for bad in columns.bad] == [(0, 9)]
+
+
+@pytest.mark.parametrize("claimed", [50, 1000])
+def test_a_wrong_base_offset_before_the_last_batch_parks_one_batch(claimed):
+    """Two batches are all that is in sight: the one fits between the other and what was seen."""
+    damaged = struct.pack(">q", claimed) + BATCHES[3][8:]
+    columns = decode(b"".join([BATCHES[2], damaged, BATCHES[4]]), start=20, end=50)
+    assert offsets_of(columns) == [*range(20, 30), *range(40, 50)]
+    assert [(bad.base_offset, bad.last_offset) for bad in columns.bad] == [(30, 39)]
+
+
+def test_a_first_batch_that_lies_too_low_is_not_taken_for_an_old_one():
+    damaged = struct.pack(">q", 0) + BATCHES[2][8:]
+    columns = decode(b"".join([damaged, *BATCHES[3:]]), start=25, lowest_offset=20)
+    assert offsets_of(columns) == list(range(30, END))
+    assert [(bad.base_offset, bad.last_offset) for bad in columns.bad] == [(25, 29)]
 
 
 def test_a_second_batch_from_the_past_does_not_discredit_the_first():

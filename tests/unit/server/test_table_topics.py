@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -201,3 +202,51 @@ def test_address_is_that_of_a_listener_without_log_in() -> None:
         assert found == "broker.lan:9999"
     assert local_bootstrap(doors[:2], has_client_config=False) is None
     assert local_bootstrap(doors[:2], has_client_config=True) == "127.0.0.1:1"
+
+
+class HeldBackground:
+    """Does nothing until it is told to."""
+
+    def __init__(self) -> None:
+        self.work: list[tuple[Any, Any]] = []
+        self.timers: list[Any] = []
+
+    def submit(self, work: Any, done: Any) -> None:
+        self.work.append((work, done))
+
+    def call_later(self, delay_seconds: float, callback: Any) -> Any:
+        self.timers.append(callback)
+        return SimpleNamespace(cancel=lambda: None)
+
+    def do_work(self) -> None:
+        work, done = self.work.pop(0)
+        work()
+        done(None)
+
+    def fire(self) -> None:
+        self.timers.pop(0)()
+
+
+def test_child_after_one_that_died_while_it_was_told_is_told_as_well(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    background: Any = HeldBackground()
+    command = [sys.executable, "-c", CHILD.format(log=str(log))]
+    process = table_process.TableProcess(lambda: command, background)
+    process.tell(b"tables\n")
+    first = process._process
+    assert first is not None
+    first.kill()
+    first.wait()
+    background.fire()  # it is seen to be gone
+    background.fire()  # and another one is started, with the line still on its way to the first
+    assert process.restarts == 1
+    background.do_work()
+    background.do_work()
+
+    async def scenario() -> None:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while "tables" not in (log.read_text() if log.exists() else ""):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await process.stop()
+
+    asyncio.run(scenario())

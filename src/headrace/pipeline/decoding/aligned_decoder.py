@@ -41,10 +41,11 @@ def without_bad(
     good = np.arange(count) if decoded.good is None else decoded.good.to_numpy()
     is_good = np.ones(len(good), np.bool_)
     is_good[[one.index for one in bad]] = False
-    found = [BadValue(int(good[one.index]), one.reason) for one in bad]
+    found = {one.index: one for one in reversed(bad)}  # a row has one reason, the first
+    moved = [BadValue(int(good[index]), one.reason) for index, one in found.items()]
     return DecodedValues(
-        columns.filter(pa.array(is_good)),
+        columns.filter(pa.array(is_good)) if columns.num_columns else columns,
         pa.array(good[is_good], pa.int64()),
-        sorted([*decoded.bad, *found]),
+        sorted([*decoded.bad, *moved]),
         decoded.new_fields,
     )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.pipeline.decoding.model import BadValue
+from headrace.pipeline.decoding.model import NO_FIELDS, BadValue
+from headrace.pipeline.decoding.names import same_but_for_case
 from headrace.pipeline.errors import SchemaConflict
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ def align(
     batch: pa.RecordBatch, target: pa.Schema, defaults: Mapping[str, Any] | None = None
 ) -> Aligned:
     """The rows of ``batch`` with exactly the columns of ``target``."""
+    twins = same_but_for_case([*target.names, *batch.schema.names])
+    if twins is not None:
+        return _all_bad(batch, target, f"fields {twins[0]!r} and {twins[1]!r} differ only in case")
     bad: list[BadValue] = []
     new_fields = [field for field in batch.schema if field.name not in target.names]
     arrays = []
@@ -58,14 +62,24 @@ def align(
     return Aligned(pa.RecordBatch.from_arrays(arrays, schema=target), bad, pa.schema(new_fields))
 
 
+def _all_bad(batch: pa.RecordBatch, target: pa.Schema, reason: str) -> Aligned:
+    arrays = [pa.nulls(batch.num_rows, field.type) for field in target]
+    columns = pa.RecordBatch.from_arrays(arrays, schema=target)
+    return Aligned(columns, [BadValue(row, reason) for row in range(batch.num_rows)], NO_FIELDS)
+
+
 def merge_fields(schemas: Sequence[pa.Schema], *, keep_first: bool = False) -> pa.Schema:
     """The columns of all, in order of appearance; a structure has the fields of all.
 
-    SchemaConflict if two of them cannot be one column, or, with ``keep_first``, the first of them.
+    SchemaConflict if two of them cannot be one column, or, with ``keep_first``, the first of them;
+    so with names that differ only in case.
     """
     merged: dict[str, pa.DataType] = {}
+    spellings: dict[str, str] = {}
     for schema in schemas:
         for field in schema:
+            if keep_first and spellings.setdefault(field.name.casefold(), field.name) != field.name:
+                continue
             known = merged.get(field.name, field.type)
             wider = widened(known, field.type)
             if wider is None and not keep_first:

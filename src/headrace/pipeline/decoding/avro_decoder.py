@@ -52,11 +52,12 @@ class AvroDecoder:
     def decode(self, values: pa.BinaryArray) -> DecodedValues:
         return decode_salvaging(values, self._schema, self._decode)
 
-    def _decode_fast(self, payloads: Sequence[bytes]) -> pa.RecordBatch:
-        return to_storable(pyruhvro.deserialize_array(payloads, self._text), self._schema)
+    def _decode_fast(self, values: pa.BinaryArray) -> pa.RecordBatch:
+        batch = pyruhvro.deserialize_array(values.to_pylist(), self._text)
+        return to_storable(batch, self._schema)
 
-    def _decode_slow(self, payloads: Sequence[bytes]) -> pa.RecordBatch:
-        rows = [self._read(payload) for payload in payloads]
+    def _decode_slow(self, values: pa.BinaryArray) -> pa.RecordBatch:
+        rows = [self._read(payload) for payload in values.to_pylist()]
         return pa.RecordBatch.from_struct_array(pa.array(rows, pa.struct(list(self._schema))))
 
     def _read(self, payload: bytes) -> Any:

@@ -53,14 +53,15 @@ class Findings:
 
 
 class TypeCheck:
-    """The JSON types that records have at each node."""
+    """The JSON types that records have at each node; those of the whole records come first."""
 
     def __init__(
         self, types: pa.ListArray, nodes: Sequence[Node], is_object: NDArray[np.bool_]
     ) -> None:
         self._nodes = nodes
         self._is_object = is_object
-        self._codes, self._words = type_codes(types, len(nodes))
+        codes, self._words = type_codes(types, 1 + len(nodes))
+        self._codes = codes[:, 1:]
         self._is_nothing = np.array([word in NO_VALUE for word in self._words], np.bool_)
 
     def find_conflicts(self, findings: Findings) -> None:
@@ -85,13 +86,18 @@ class TypeCheck:
                 findings.add(int(index), f"field {_name(node)} is missing")
 
     def find_lost(self, row: pa.StructArray, findings: Findings) -> None:
-        """What was there but became null did not fit the type: a number out of range."""
+        """What was there but became null or infinite did not fit: a number out of range."""
         for number, node in enumerate(self._nodes):
             column = _at(row, node.path)
+            lost = []
             if column.null_count:
                 is_null = column.is_null().to_numpy(zero_copy_only=False)
-                for index in np.flatnonzero(is_null & ~self._is_absent(number)):
-                    findings.add(int(index), f"field {_name(node)}: the value is out of range")
+                lost += np.flatnonzero(is_null & ~self._is_absent(number)).tolist()
+            if pa.types.is_floating(node.kind):
+                is_infinite = pc.fill_null(pc.is_inf(column), False)
+                lost += np.flatnonzero(is_infinite.to_numpy(zero_copy_only=False)).tolist()
+            for index in lost:
+                findings.add(index, f"field {_name(node)}: the value is out of range")
 
     def _is_absent(self, number: int) -> NDArray[np.bool_]:
         absent: NDArray[np.bool_] = self._is_nothing[self._codes[:, number]]

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.pipeline.decoding.json_check import Findings, TypeCheck, check_elements
+from headrace.pipeline.decoding.json_inference import merge_guesses
 from headrace.pipeline.decoding.json_new_fields import NewFields
 from headrace.pipeline.decoding.json_query import (
     KEYS,
-    KIND,
     ROW,
     TABLE,
     TYPES,
@@ -23,7 +23,7 @@ from headrace.pipeline.decoding.json_query import (
     query_text,
 )
 from headrace.pipeline.decoding.json_shape import ELEMENT, JsonShape
-from headrace.pipeline.decoding.model import NO_FIELDS, DecodedValues
+from headrace.pipeline.decoding.model import NO_FIELDS, BadValue, DecodedValues
 from headrace.pipeline.decoding.temporal import parse_texts
 
 if TYPE_CHECKING:
@@ -60,11 +60,23 @@ class JsonDecoder:
         return self._fields
 
     def decode(self, values: pa.BinaryArray) -> DecodedValues:
+        try:
+            return self._decode(values)
+        except duckdb.Error as error:  # a text of some megabytes can be a document of many more
+            if len(values) == 1:
+                reason = f"cannot be read: {str(error).splitlines()[0]}"
+                nothing = pa.RecordBatch.from_pylist([], self._fields)
+                return DecodedValues(nothing, pa.array([], pa.int64()), [BadValue(0, reason)])
+        middle = len(values) // 2
+        return _joined(values, self.decode(values[:middle]), self.decode(values[middle:]))
+
+    def _decode(self, values: pa.BinaryArray) -> DecodedValues:
         findings = Findings(len(values))
         texts = _as_texts(values, findings)
         result = self._run(self._query, texts)
-        self._check_kinds(result[KIND], texts, findings)
-        columns = self._columns(result, findings)
+        kinds = pc.list_element(result[TYPES], 0)
+        self._check_kinds(kinds, texts, findings)
+        columns = self._columns(result, kinds, findings)
         new_fields = NO_FIELDS
         if self._new_fields is not None:
             new_fields = self._new_fields.find(result[KEYS], texts, findings, self._run)
@@ -97,12 +109,14 @@ class JsonDecoder:
                 else f"expected a JSON object, found {kind.lower()}",
             )
 
-    def _columns(self, result: dict[str, pa.Array], findings: Findings) -> list[pa.Array]:
+    def _columns(
+        self, result: dict[str, pa.Array], kinds: pa.StringArray, findings: Findings
+    ) -> list[pa.Array]:
         if ROW not in result:
             return []
         row = result[ROW]
         if self._nodes:
-            check = TypeCheck(result[TYPES], self._nodes, _is_object(result[KIND]))
+            check = TypeCheck(result[TYPES], self._nodes, _is_object(kinds))
             check.find_conflicts(findings)
             check.find_missing(findings)
             check.find_lost(row, findings)
@@ -112,6 +126,25 @@ class JsonDecoder:
             parse_texts(array, field.type, field.name, findings.add)
             for array, field in zip(row.flatten(), self._fields, strict=True)
         ]
+
+
+def _joined(values: pa.BinaryArray, first: DecodedValues, second: DecodedValues) -> DecodedValues:
+    """What became of ``values``, whose first and second half were decoded on their own."""
+    middle = len(values) // 2
+    good = [
+        *(range(middle) if first.good is None else first.good.to_pylist()),
+        *(
+            range(middle, len(values))
+            if second.good is None
+            else (middle + index for index in second.good.to_pylist())
+        ),
+    ]
+    columns = first.columns
+    if columns.num_columns:
+        columns = pa.concat_batches([columns, second.columns])
+    moved = [BadValue(middle + one.index, one.reason) for one in second.bad]
+    new_fields = merge_guesses(NO_FIELDS, [first.new_fields, second.new_fields])
+    return DecodedValues(columns, pa.array(good, pa.int64()), [*first.bad, *moved], new_fields)
 
 
 def _batch(columns: list[pa.Array], fields: pa.Schema, rows: int) -> pa.RecordBatch:

@@ -5,6 +5,7 @@ validated against its JSON Schema. Some ten times slower than ``JsonDecoder``, w
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -42,7 +43,8 @@ class ExactJsonDecoder:
             try:
                 rows.append(None if value is None else self._row(value))
                 good.append(index)
-            except (ValueError, RecursionError) as error:  # JSON's and Unicode's are ValueErrors
+            except (ValueError, OverflowError, RecursionError) as error:
+                # JSON's and Unicode's are ValueErrors; a number of 400 digits is no float.
                 bad.append(BadValue(index, str(error)[:REASON_CHARACTERS_MAX]))
         columns = pa.RecordBatch.from_arrays(
             pa.array(rows, self._kind).flatten(), schema=self._shape.fields
@@ -63,7 +65,8 @@ class ExactJsonDecoder:
         if value is None:
             return None
         if self._shape.takes_all(path, kind):
-            return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+            is_text = isinstance(value, str)
+            return _text(value) if is_text else json.dumps(value, separators=(",", ":"))
         if pa.types.is_struct(kind):
             return self._object(_of(value, dict, path, kind), kind, path)
         if pa.types.is_list(kind):
@@ -92,14 +95,23 @@ def _scalar(value: Any, kind: pa.DataType, path: Path) -> Any:
             raise NotFitting(f"field {'.'.join(path)}: the value is out of range")
         return value
     if pa.types.is_floating(kind):
-        return float(_of(value, (int, float), path, kind))
-    text = _of(value, str, path, kind)
+        number = float(_of(value, (int, float), path, kind))
+        if math.isinf(number):  # a number that is too large
+            raise NotFitting(f"field {'.'.join(path)}: the value is out of range")
+        return number
+    text = _text(_of(value, str, path, kind))
     if pa.types.is_string(kind):
         return text
     try:
         return pa.scalar(text).cast(kind).as_py()
     except pa.ArrowInvalid:
         raise NotFitting(f"field {'.'.join(path)}: {text[:50]!r} is no {kind}") from None
+
+
+def _text(value: str) -> str:
+    """UnicodeEncodeError for half of a character, which JSON can escape and no column can hold."""
+    value.encode()
+    return value
 
 
 def _of(value: Any, wanted: Any, path: Path, kind: pa.DataType) -> Any:

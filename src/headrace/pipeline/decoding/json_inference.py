@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from headrace.pipeline.decoding.model import FIELDS_MAX
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 INTEGER = pa.int64()
 NUMBER = pa.float64()
@@ -60,3 +62,21 @@ def type_of_lists(words: Iterable[str | None]) -> pa.DataType | None:
         return TEXT
     element = type_of_words(found)
     return None if element is None else pa.list_(element)
+
+
+def merge_guesses(known: pa.Schema, found: Sequence[pa.Schema]) -> pa.Schema:
+    """Known fields, then new ones of the narrowest type that all who found them can live with; at
+    most ``FIELDS_MAX``.
+    """
+    spellings = {name.casefold() for name in known.names}
+    types: dict[str, pa.DataType] = {}
+    for schema in found:
+        for one in schema:
+            if one.name in types:
+                types[one.name] = merge_types(types[one.name], one.type)
+            elif one.name.casefold() not in spellings:
+                if len(known) + len(types) >= FIELDS_MAX:
+                    continue
+                spellings.add(one.name.casefold())
+                types[one.name] = one.type
+    return pa.schema([*known, *(pa.field(name, kind) for name, kind in types.items())])

@@ -37,7 +37,9 @@ SCALAR_TYPES = frozenset(_SCALARS)
 
 TABLE = "json_values"
 VALUE = "v"
-ROW, KIND, TYPES, KEYS = "row", "kind", "types", "keys"
+ROW, TYPES, KEYS = "row", "types", "keys"
+_WHOLE = "$"
+"""The path of the whole value: its type comes before those of the nodes."""
 
 
 class Node(NamedTuple):
@@ -107,14 +109,15 @@ def nodes_of(shape: JsonShape) -> list[Node]:
 
 
 def query_text(fields: pa.Schema, nodes: list[Node], lists: list[Node], *, with_keys: bool) -> str:
-    """A column each for the kind, the row, the types of the nodes, the keys, and each list."""
-    parts = [f"try(json_type({VALUE})) as {KIND}"]
+    """A column each for the types of the value and of the nodes, the row, the keys, and each list.
+
+    Each of them parses the text anew, so there are as few as possible.
+    """
+    pointers = ", ".join(map(quoted, (_WHOLE, *(pointer(node.path) for node in nodes))))
+    parts = [f"try(json_type({VALUE}, [{pointers}])) as {TYPES}"]
     if len(fields):
         structure = {field.name: _structure(field.type) for field in fields}
         parts.append(f"try(json_transform({VALUE}, {quoted(json.dumps(structure))})) as {ROW}")
-    if nodes:
-        pointers = ", ".join(quoted(pointer(node.path)) for node in nodes)
-        parts.append(f"try(json_type({VALUE}, [{pointers}])) as {TYPES}")
     if with_keys:
         parts.append(f"try(json_keys({VALUE})) as {KEYS}")
     parts += [

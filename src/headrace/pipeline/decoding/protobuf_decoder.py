@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import ptars
-import pyarrow as pa
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
@@ -22,6 +21,7 @@ from headrace.schemas.protobuf_schema import WELL_KNOWN
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pyarrow as pa
     from google.protobuf.descriptor import Descriptor, FileDescriptor
 
     from headrace.pipeline.decoding.model import DecodedValues
@@ -47,8 +47,8 @@ class ProtobufDecoder:
     def decode(self, values: pa.BinaryArray) -> DecodedValues:
         return decode_salvaging(values, self._schema, self._decode)
 
-    def _decode(self, payloads: Sequence[bytes]) -> pa.RecordBatch:
-        batch = self._handler.array_to_record_batch(pa.array(payloads, pa.binary()))
+    def _decode(self, values: pa.BinaryArray) -> pa.RecordBatch:
+        batch = self._handler.array_to_record_batch(values)
         return to_storable(batch, self._schema)
 
 

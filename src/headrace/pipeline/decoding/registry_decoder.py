@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,15 +24,17 @@ from headrace.pipeline.decoding.model import BadValue, DecodedValues
 from headrace.pipeline.decoding.protobuf_decoder import ProtobufDecoder, link, message_by_indexes
 from headrace.pipeline.decoding.registry_client import AVRO, JSON, PROTOBUF
 from headrace.pipeline.decoding.wire_format import (
-    PREFIX_BYTES,
+    MessageBodies,
+    group_by_message,
     group_by_schema,
-    message_indexes,
-    only_schema,
+    without_prefix,
 )
 from headrace.pipeline.errors import SchemaConflict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from headrace.pipeline.decoding.model import ValueDecoder
     from headrace.pipeline.decoding.registry_client import RegisteredSchema, RegistryClient
@@ -55,23 +58,23 @@ class RegistryDecoder:
         return self._fields
 
     def decode(self, values: pa.BinaryArray) -> DecodedValues:
-        schema_id = only_schema(values)
-        if schema_id is not None:
-            return self._decode_group(schema_id, values.to_pylist(), range(len(values)))
-        groups, unframed = group_by_schema(values)
-        payloads = values.to_pylist()
+        groups, bad = group_by_schema(values)
+        if len(groups) == 1 and len(groups[0].indices) == len(values):
+            only = self._decode_group(groups[0].schema_id, values, groups[0].indices)
+            return only if only.bad else only._replace(good=None)
         parts = [
-            self._decode_group(group.schema_id, [payloads[i] for i in group.indices], group.indices)
+            self._decode_group(group.schema_id, values.take(group.indices), group.indices)
             for group in groups
         ]
-        nulls = [index for index, payload in enumerate(payloads) if payload is None]
-        if nulls:
-            rows = pa.RecordBatch.from_arrays(
-                [pa.nulls(len(nulls), field.type) for field in self._fields], schema=self._fields
-            )
-            parts.append(DecodedValues(rows, pa.array(nulls, pa.int64())))
-        bad = [BadValue(one.index, one.reason) for one in unframed]
+        if values.null_count:
+            nulls = values.is_null().to_numpy(zero_copy_only=False)
+            parts.append(self._nulls(np.flatnonzero(nulls)))
         return self._joined(parts, bad)
+
+    def _nulls(self, indices: NDArray[np.int64]) -> DecodedValues:
+        arrays = [pa.nulls(len(indices), field.type) for field in self._fields]
+        rows = pa.RecordBatch.from_arrays(arrays, schema=self._fields)
+        return DecodedValues(rows, pa.array(indices, pa.int64()))
 
     def _joined(self, parts: Sequence[DecodedValues], bad: list[BadValue]) -> DecodedValues:
         """The rows of all parts in the order of the array."""
@@ -88,42 +91,40 @@ class RegistryDecoder:
         )
 
     def _decode_group(
-        self, schema_id: int, payloads: Sequence[bytes], indices: Sequence[int]
+        self, schema_id: int, values: pa.BinaryArray, indices: NDArray[np.int64]
     ) -> DecodedValues:
         try:
             schema = self._client.schema(schema_id)
         except SchemaNotRegistered:
             return self._all_bad(indices, f"schema {schema_id} is not in the registry")
-        parts, bad = [], []
-        for message, members, bodies, broken in _by_message(schema.kind, payloads):
-            bad += [BadValue(indices[number], reason) for number, reason in broken]
-            if bodies:
-                places = [indices[number] for number in members]
-                parts.append(self._decode_message(schema_id, schema, message, bodies, places))
-        if len(parts) == 1 and not bad:
+        if schema.kind != PROTOBUF:
+            whole = MessageBodies((), indices, without_prefix(values))
+            return self._decode_message(schema_id, schema, whole)
+        messages, found = group_by_message(values)
+        parts = [
+            self._decode_message(schema_id, schema, one._replace(indices=indices[one.indices]))
+            for one in messages
+        ]
+        if len(parts) == 1 and not found:
             return parts[0]
-        return self._joined(parts, bad)
+        return self._joined(parts, [_moved(one, indices) for one in found])
 
     def _decode_message(
-        self,
-        schema_id: int,
-        schema: RegisteredSchema,
-        message: tuple[int, ...],
-        bodies: Sequence[bytes],
-        indices: Sequence[int],
+        self, schema_id: int, schema: RegisteredSchema, values: MessageBodies
     ) -> DecodedValues:
+        indices, bodies = values.indices, values.bodies
         try:
-            decoder = self._decoder(schema_id, schema, message)
+            decoder = self._decoder(schema_id, schema, values.message)
         except (InvalidConfig, SchemaConflict) as error:
             return self._all_bad(indices, f"schema {schema_id}: {error.message}")
-        decoded = decoder.decode(pa.array(bodies, pa.binary()))
+        decoded = decoder.decode(bodies)
         aligned = align(decoded.columns, self._fields, self._defaults)
         result = without_bad(decoded, aligned.columns, aligned.bad, len(bodies))
-        good = range(len(bodies)) if result.good is None else result.good.to_pylist()
+        good = indices if result.good is None else indices[result.good.to_numpy()]
         return DecodedValues(
             result.columns,
-            pa.array([indices[number] for number in good], pa.int64()),
-            [BadValue(indices[one.index], one.reason) for one in result.bad],
+            pa.array(good, pa.int64()),
+            [_moved(one, indices) for one in result.bad],
             aligned.new_fields,
         )
 
@@ -138,11 +139,11 @@ class RegistryDecoder:
             found = self._decoders[key] = decoder_of(schema, message)
         return found
 
-    def _all_bad(self, indices: Sequence[int], reason: str) -> DecodedValues:
+    def _all_bad(self, indices: NDArray[np.int64], reason: str) -> DecodedValues:
         return DecodedValues(
             pa.RecordBatch.from_pylist([], self._fields),
             pa.array([], pa.int64()),
-            [BadValue(index, reason) for index in indices],
+            [BadValue(index, reason) for index in indices.tolist()],
         )
 
 
@@ -158,23 +159,6 @@ def decoder_of(schema: RegisteredSchema, message: tuple[int, ...]) -> ValueDecod
     raise InvalidConfig(f"schemas of kind {schema.kind} are not known here")
 
 
-def _by_message(
-    kind: str, payloads: Sequence[bytes]
-) -> list[tuple[tuple[int, ...], list[int], list[bytes], list[tuple[int, str]]]]:
-    """Bodies by the message they are of; only Protobuf knows several."""
-    if kind != PROTOBUF:
-        bodies = [payload[PREFIX_BYTES:] for payload in payloads]
-        return [((), list(range(len(payloads))), bodies, [])]
-    groups: dict[tuple[int, ...], tuple[list[int], list[bytes]]] = {}
-    broken = []
-    for number, payload in enumerate(payloads):
-        try:
-            message, position = message_indexes(payload)
-        except ValueError as error:
-            broken.append((number, str(error)))
-            continue
-        members, bodies = groups.setdefault(message, ([], []))
-        members.append(number)
-        bodies.append(payload[position:])
-    result = [(message, *members, list[tuple[int, str]]()) for message, members in groups.items()]
-    return [*result, ((), [], [], broken)]
+def _moved(bad: BadValue, indices: NDArray[np.int64]) -> BadValue:
+    """The same in the array that the values were taken from."""
+    return BadValue(int(indices[bad.index]), bad.reason)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from headrace.pipeline.decoding.model import BadValue, DecodedValues
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    DecodeAll = Callable[[Sequence[bytes]], pa.RecordBatch]
+    DecodeAll = Callable[[pa.BinaryArray], pa.RecordBatch]
 
 REASON_CHARACTERS_MAX = 200
 PANIC = "PanicException"
@@ -24,31 +25,34 @@ and its class cannot be imported."""
 
 def decode_salvaging(values: pa.BinaryArray, schema: pa.Schema, decode: DecodeAll) -> DecodedValues:
     """Nulls become rows of nulls; ``decode`` sees only what is there."""
-    payloads = values.to_pylist()
-    present = [index for index, payload in enumerate(payloads) if payload is not None]
-    batches, bad = _halve([payloads[index] for index in present], decode)
-    bad = [BadValue(present[one.index], one.reason) for one in bad]
-    rows = pa.Table.from_batches(batches, schema).combine_chunks()
-    is_bad = {one.index for one in bad}
-    good = [index for index in range(len(payloads)) if index not in is_bad]
-    if len(present) < len(payloads):
-        rows = _spread(rows, payloads, is_bad)
-    batch = _one_batch(rows, schema)
-    return DecodedValues(batch, pa.array(good, pa.int64()) if bad else None, bad)
+    batches, found = _halve(values.drop_null() if values.null_count else values, decode)
+    rows = pa.Table.from_batches(batches, schema)
+    if not found and not values.null_count:
+        return DecodedValues(_one_batch(rows, schema), None)
+    is_there = values.is_valid().to_numpy(zero_copy_only=False)
+    places = np.flatnonzero(is_there)
+    bad = [BadValue(int(places[one.index]), one.reason) for one in found]
+    is_good = np.ones(len(values), np.bool_)
+    is_good[[one.index for one in bad]] = False
+    if values.null_count:
+        number = np.cumsum(is_there & is_good) - 1  # of the row that each value became
+        rows = rows.take(pa.array(number[is_good], mask=~is_there[is_good]))
+    good = pa.array(np.flatnonzero(is_good), pa.int64()) if bad else None
+    return DecodedValues(_one_batch(rows, schema), good, bad)
 
 
 def _halve(
-    payloads: Sequence[bytes], decode: DecodeAll
+    values: pa.BinaryArray, decode: DecodeAll
 ) -> tuple[list[pa.RecordBatch], list[BadValue]]:
     batches: list[pa.RecordBatch] = []
     bad: list[BadValue] = []
-    pieces = [(0, len(payloads))]  # a stack, the first piece on top
+    pieces = [(0, len(values))]  # a stack, the first piece on top
     while pieces:
         start, end = pieces.pop()
         if start == end:
             continue
         try:
-            batches.append(_decode_exactly(payloads[start:end], decode))
+            batches.append(_decode_exactly(values[start:end], decode))
         except BaseException as error:
             if not isinstance(error, Exception) and type(error).__name__ != PANIC:
                 raise
@@ -60,29 +64,16 @@ def _halve(
     return batches, bad
 
 
-def _decode_exactly(payloads: Sequence[bytes], decode: DecodeAll) -> pa.RecordBatch:
-    batch = decode(payloads)
+def _decode_exactly(values: pa.BinaryArray, decode: DecodeAll) -> pa.RecordBatch:
+    batch = decode(values)
     batch.validate(full=True)  # the libraries do not all look whether a text is UTF-8
-    if batch.num_rows != len(payloads):
-        raise ValueError(f"{len(payloads)} records became {batch.num_rows} rows")
+    if batch.num_rows != len(values):
+        raise ValueError(f"{len(values)} records became {batch.num_rows} rows")
     return batch
 
 
 def _reason(error: BaseException) -> str:
     return (str(error) or type(error).__name__)[:REASON_CHARACTERS_MAX]
-
-
-def _spread(rows: pa.Table, payloads: Sequence[bytes | None], is_bad: set[int]) -> pa.Table:
-    """Puts rows of nulls where the nulls were."""
-    positions: list[int | None] = []
-    row = 0
-    for index, payload in enumerate(payloads):
-        if payload is None:
-            positions.append(None)
-        elif index not in is_bad:
-            positions.append(row)
-            row += 1
-    return rows.take(pa.array(positions, pa.int64()))
 
 
 def _one_batch(rows: pa.Table, schema: pa.Schema) -> pa.RecordBatch:

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from headrace.model.errors import InvalidConfig
 from headrace.pipeline.decoding.aligned_decoder import AlignedDecoder
 from headrace.pipeline.decoding.alignment import merge_fields
-from headrace.pipeline.decoding.json_inference import merge_types
-from headrace.pipeline.decoding.model import FIELDS_MAX, NO_FIELDS
+from headrace.pipeline.decoding.json_inference import merge_guesses
+from headrace.pipeline.decoding.model import NO_FIELDS
 from headrace.pipeline.decoding.raw_decoder import RawDecoder
 from headrace.pipeline.decoding.registry_client import AVRO, RegistryClient, RegistrySettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
 
     from headrace.pipeline.decoding.model import ValueDecoder
 
@@ -65,14 +65,14 @@ class DecoderSpec:
         the records that do not fit are parked then.
         """
         if self.format == INFERRED:
-            return replace(self, fields=_merged_guesses(self.fields, found))
+            return replace(self, fields=merge_guesses(self.fields, found))
         merged = merge_fields([self.fields, *found], keep_first=True)
         return replace(self, fields=merged)
 
     def combined(self, found: Sequence[pa.Schema]) -> pa.Schema:
         """Fields that were found here and there, as one schema."""
         if self.format == INFERRED:
-            return _merged_guesses(NO_FIELDS, found)
+            return merge_guesses(NO_FIELDS, found)
         return merge_fields(found, keep_first=True)
 
 
@@ -90,8 +90,7 @@ def spec_from_options(options: Mapping[str, str]) -> DecoderSpec:
         return DecoderSpec(format_, registry=_registry(options))
     if format_ == PROTOBUF_FILE:
         return DecoderSpec(format_, _descriptor(options), options.get("message"))
-    is_validated = options.get("validate", "false") == "true"
-    return DecoderSpec(format_, _schema(options).decode(), is_validated=is_validated)
+    return DecoderSpec(format_, _schema(options), is_validated=_truth(options, "validate"))
 
 
 def make_decoder(spec: DecoderSpec) -> ValueDecoder:
@@ -139,20 +138,11 @@ def _declared(spec: DecoderSpec) -> ValueDecoder:
     return ProtobufDecoder(message_by_name(file, spec.message))
 
 
-def _merged_guesses(known: pa.Schema, found: Sequence[pa.Schema]) -> pa.Schema:
-    """New fields of the narrowest type that all tasks can live with; at most ``FIELDS_MAX``."""
-    spellings = {name.casefold() for name in known.names}
-    types: dict[str, pa.DataType] = {}
-    for schema in found:
-        for one in schema:
-            if one.name in types:
-                types[one.name] = merge_types(types[one.name], one.type)
-            elif one.name.casefold() not in spellings:
-                if len(known) + len(types) >= FIELDS_MAX:
-                    continue
-                spellings.add(one.name.casefold())
-                types[one.name] = one.type
-    return pa.schema([*known, *(pa.field(name, kind) for name, kind in types.items())])
+def _truth(options: Mapping[str, str], name: str) -> bool:
+    text = str(options.get(name, "false")).lower()
+    if text not in ("true", "false"):
+        raise InvalidConfig(f"{name} is true or false, not {text!r}")
+    return text == "true"
 
 
 def _registry(options: Mapping[str, str]) -> RegistrySettings:
@@ -162,9 +152,9 @@ def _registry(options: Mapping[str, str]) -> RegistrySettings:
     return RegistrySettings(url, options.get("registry_user"), options.get("registry_password"))
 
 
-def _schema(options: Mapping[str, str]) -> bytes:
+def _schema(options: Mapping[str, str]) -> str:
     if "schema" in options:
-        return options["schema"].encode()
+        return options["schema"]
     name = options.get("schema_file")
     if not name:
         raise InvalidConfig(f"format {options['format']} needs schema_file or schema")
@@ -175,11 +165,14 @@ def _schema(options: Mapping[str, str]) -> bytes:
         raise InvalidConfig(f"schema_file {name}: {error.strerror}") from error
     if len(content) > SCHEMA_BYTES_MAX:
         raise InvalidConfig(f"schema_file {name} is larger than {SCHEMA_BYTES_MAX} bytes")
-    return content
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidConfig(f"schema_file {name} is no text: {error.reason}") from error
 
 
 def _descriptor(options: Mapping[str, str]) -> str:
     """Of the text of a ``.proto`` file; its parser is needed only here, not where tasks run."""
     from headrace.schemas.protobuf_schema import parse_protobuf
 
-    return parse_protobuf(_schema(options).decode(), ()).serialized
+    return parse_protobuf(_schema(options), ()).serialized

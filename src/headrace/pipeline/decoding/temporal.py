@@ -19,16 +19,17 @@ def parse_texts(
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
-        return pa.array(
-            [_parse(text, kind, index, name, found) for index, text in enumerate(column)], kind
-        )
+        numbered = enumerate(column.to_pylist())
+        texts = [_checked(text, kind, index, name, found) for index, text in numbered]
+        return pa.array(texts, pa.string()).cast(kind)
 
 
-def _parse(
-    text: pa.Scalar, kind: pa.DataType, index: int, name: str, found: Callable[[int, str], None]
-) -> object:
+def _checked(
+    text: str | None, kind: pa.DataType, index: int, name: str, found: Callable[[int, str], None]
+) -> str | None:
     try:
-        return text.cast(kind).as_py()
+        pa.scalar(text, pa.string()).cast(kind)
     except pa.ArrowInvalid:
-        found(index, f"field {name}: {str(text)[:50]!r} is no {kind}")
+        found(index, f"field {name}: {text!r:.50} is no {kind}")
         return None
+    return text

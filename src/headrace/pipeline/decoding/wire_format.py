@@ -7,65 +7,95 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.pipeline.decoding.model import BadValue
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from numpy.typing import NDArray
 
 MAGIC = 0
 PREFIX_BYTES = 5
+VALUE_BYTES_MAX = 2**31 - 1
 INDEXES_MAX = 64
 """How deep a message may sit within others."""
 VARINT_BYTES_MAX = 5
 
 FIRST_MESSAGE = (0,)
+_ID_PLACES = np.array([1 << 24, 1 << 16, 1 << 8, 1], np.int64)
 
 
 class Framed(NamedTuple):
     """Values of one schema, and where they are in the array."""
 
     schema_id: int
-    indices: list[int]
+    indices: NDArray[np.int64]
 
 
-class Unframed(NamedTuple):
-    """A value without a prefix."""
+class MessageBodies(NamedTuple):
+    """Values of one message type without their prefix, and where they are in the array."""
 
-    index: int
-    reason: str
-
-
-def group_by_schema(values: pa.BinaryArray) -> tuple[list[Framed], list[Unframed]]:
-    """Nulls are in no group."""
-    payloads = values.to_pylist()
-    groups: dict[int, list[int]] = {}
-    unframed = []
-    for index, payload in enumerate(payloads):
-        if payload is None:
-            continue
-        if len(payload) < PREFIX_BYTES:
-            unframed.append(Unframed(index, f"{len(payload)} bytes are too short for a schema id"))
-        elif payload[0] != MAGIC:
-            reason = f"the first byte is {payload[0]}, not 0: there is no schema id"
-            unframed.append(Unframed(index, reason))
-        else:
-            groups.setdefault(int.from_bytes(payload[1:PREFIX_BYTES]), []).append(index)
-    return [Framed(schema_id, indices) for schema_id, indices in groups.items()], unframed
+    message: tuple[int, ...]
+    indices: NDArray[np.int64]
+    bodies: pa.BinaryArray
 
 
-def only_schema(values: pa.BinaryArray) -> int | None:
-    """The id if all values have the same, as they nearly always do; then nobody need group them."""
-    if values.null_count or not len(values):
-        return None
-    offsets = np.frombuffer(values.buffers()[1], np.int32)[
-        values.offset : values.offset + len(values) + 1
+def group_by_schema(values: pa.BinaryArray) -> tuple[list[Framed], list[BadValue]]:
+    """In order of appearance, and the values that have no prefix. Nulls are in no group."""
+    if not len(values):
+        return [], []
+    starts, lengths = _spans(values)
+    is_there = values.is_valid().to_numpy(zero_copy_only=False)
+    is_long = lengths >= PREFIX_BYTES
+    bad = [
+        BadValue(index, f"{lengths[index]} bytes are too short for a schema id")
+        for index in np.flatnonzero(is_there & ~is_long).tolist()
     ]
-    if int(np.diff(offsets).min()) < PREFIX_BYTES:
-        return None
-    data = np.frombuffer(values.buffers()[2], np.uint8)
-    prefixes = data[offsets[:-1, None] + np.arange(PREFIX_BYTES)]
-    if prefixes[0, 0] != MAGIC or (prefixes != prefixes[0]).any():
-        return None
-    return int.from_bytes(prefixes[0, 1:].tobytes())
+    indices = np.flatnonzero(is_there & is_long)
+    prefixes = _data(values)[starts[indices, None] + np.arange(PREFIX_BYTES)]
+    is_framed = prefixes[:, 0] == MAGIC
+    bad += [
+        BadValue(index, f"the first byte is {first}, not 0: there is no schema id")
+        for index, first in zip(indices[~is_framed].tolist(), prefixes[~is_framed, 0], strict=True)
+    ]
+    return _grouped(prefixes[is_framed, 1:] @ _ID_PLACES, indices[is_framed]), bad
+
+
+def _grouped(ids: NDArray[np.int64], indices: NDArray[np.int64]) -> list[Framed]:
+    if len(ids) and (ids == ids[0]).all():  # nearly always
+        return [Framed(int(ids[0]), indices)]
+    _, first = np.unique(ids, return_index=True)
+    return [Framed(int(ids[place]), indices[ids == ids[place]]) for place in sorted(first)]
+
+
+def without_prefix(values: pa.BinaryArray, prefix_bytes: int = PREFIX_BYTES) -> pa.BinaryArray:
+    # Without an end, Arrow takes the largest number for it and multiplies that by the rows.
+    return pc.binary_slice(values, prefix_bytes, VALUE_BYTES_MAX)
+
+
+def group_by_message(values: pa.BinaryArray) -> tuple[list[MessageBodies], list[BadValue]]:
+    """For values of Protobuf that have a prefix, and none of which is null."""
+    starts, lengths = _spans(values)
+    is_long = bool((lengths > PREFIX_BYTES).all())
+    if is_long and not _data(values)[starts + PREFIX_BYTES].any():  # nearly always
+        bodies = without_prefix(values, PREFIX_BYTES + 1)
+        return [MessageBodies(FIRST_MESSAGE, np.arange(len(values)), bodies)], []
+    groups: dict[tuple[int, ...], tuple[list[int], list[bytes]]] = {}
+    bad = []
+    for index, payload in enumerate(values.to_pylist()):
+        try:
+            message, position = message_indexes(payload)
+        except ValueError as error:
+            bad.append(BadValue(index, str(error)))
+            continue
+        indices, rests = groups.setdefault(message, ([], []))
+        indices.append(index)
+        rests.append(payload[position:])
+    return [
+        MessageBodies(message, np.array(indices, np.int64), pa.array(rests, pa.binary()))
+        for message, (indices, rests) in groups.items()
+    ], bad
 
 
 def message_indexes(payload: bytes) -> tuple[tuple[int, ...], int]:
@@ -93,3 +123,14 @@ def _varint(payload: bytes, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return (result >> 1) ^ -(result & 1), position + count + 1
     raise ValueError("an index of the message is too long")
+
+
+def _spans(values: pa.BinaryArray) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Where each value begins in the array's data, and how long it is."""
+    every = np.frombuffer(values.buffers()[1], np.int32)
+    offsets = every[values.offset : values.offset + len(values) + 1]
+    return offsets[:-1], np.diff(offsets)
+
+
+def _data(values: pa.BinaryArray) -> NDArray[np.uint8]:
+    return np.frombuffer(values.buffers()[2] or b"", np.uint8)

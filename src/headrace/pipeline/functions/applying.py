@@ -6,6 +6,7 @@ transaction, so a record is never in neither and never in both.
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,8 +23,11 @@ if TYPE_CHECKING:
 
 # A function that never stops yielding must not take the machine with it.
 RESULTS_PER_RECORD_MAX = 100_000
+RESULT_BYTES_PER_RECORD_MAX = 64 * 1024 * 1024
 REASON_CHARACTERS_MAX = 1_000
+# A batch of results leaves when it has as many rows or bytes.
 OUTPUT_ROWS = 8_192
+OUTPUT_BYTES = 16 * 1024 * 1024
 
 OUTPUT_SPARK_SCHEMA = (
     "topic string, key binary, value binary, headers array<struct<key: string, value: binary>>"
@@ -47,12 +51,15 @@ def apply(
 ) -> Iterator[pa.RecordBatch]:
     """The rows that the function makes of the batches, in ``OUTPUT_SCHEMA``."""
     rows: list[Row] = []
+    size_bytes = 0
     for batch in batches:
         for record in records_of(batch):
-            rows.extend(_rows_for(job, tables, record))
-            if len(rows) >= OUTPUT_ROWS:
+            made = _rows_for(job, tables, record)
+            rows += made
+            size_bytes += sum(map(_size_bytes, made))
+            if len(rows) >= OUTPUT_ROWS or size_bytes >= OUTPUT_BYTES:
                 yield _to_batch(rows)
-                rows = []
+                rows, size_bytes = [], 0
     if rows:
         yield _to_batch(rows)
 
@@ -60,12 +67,11 @@ def apply(
 def records_of(batch: pa.RecordBatch) -> Iterator[Record]:
     """The rows of ``format("headrace")`` as records; ``headers`` may be missing."""
     columns = {name: batch.column(name) for name in batch.schema.names}
-    headers = columns["headers"].to_pylist() if "headers" in columns else [None] * batch.num_rows
     times_ms = columns["timestamp"].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
     for key, value, row_headers, topic, partition, offset, time_ms in zip(
         columns["key"].to_pylist(),
         columns["value"].to_pylist(),
-        headers,
+        _headers(columns.get("headers"), batch.num_rows),
         columns["topic"].to_pylist(),
         columns["partition"].to_pylist(),
         columns["offset"].to_pylist(),
@@ -76,10 +82,17 @@ def records_of(batch: pa.RecordBatch) -> Iterator[Record]:
         yield Record(key, value, pairs, topic, partition, offset, time_ms)
 
 
+def _headers(column: pa.Array | None, rows: int) -> Iterable[Any]:
+    if column is None or column.null_count == rows:
+        return repeat(None, rows)
+    headers: list[Any] = column.to_pylist()
+    return headers
+
+
 def _rows_for(job: StreamFunction, tables: Mapping[str, Any], record: Record) -> list[Row]:
     try:
         result = job.body(record, tables) if job.tables else job.body(record)
-        return [_row(job.sink, output) for output in _outputs(result, record)]
+        return _bounded(_row(job.sink, output) for output in _outputs(result, record))
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"[:REASON_CHARACTERS_MAX]
         if job.on_error is OnError.STOP:
@@ -105,6 +118,25 @@ def _outputs(result: Any, record: Record) -> Iterator[Record]:
             raise TypeError(f"the function returned {type(item).__name__} among its results")
         if single is not None:
             yield single
+
+
+def _bounded(rows: Iterable[Row]) -> list[Row]:
+    """All results of one record: they are in memory together."""
+    kept: list[Row] = []
+    size_bytes = 0
+    for row in rows:
+        kept.append(row)
+        size_bytes += _size_bytes(row)
+        if size_bytes > RESULT_BYTES_PER_RECORD_MAX:
+            raise OverflowError(
+                f"the results of one record have more than {RESULT_BYTES_PER_RECORD_MAX} bytes"
+            )
+    return kept
+
+
+def _size_bytes(row: Row) -> int:
+    """Nearly: headers are small, or the broker refuses the record."""
+    return len(row[1] or b"") + len(row[2] or b"")
 
 
 def _single(result: Any, record: Record) -> Any:
@@ -133,6 +165,7 @@ def _header(header: Header) -> dict[str, Any]:
     name, value = header
     if not isinstance(name, str):
         raise TypeError(f"the name of a header is {type(name).__name__}, not str")
+    name.encode()  # a text that is no Unicode is the record's fault, too
     _raise_unless_bytes(f"header {name}", value)
     return {"key": name, "value": value}
 
@@ -151,7 +184,9 @@ def _dead_letter(job: StreamFunction, record: Record, reason: str) -> Row:
         "partition": str(record.partition),
         "offset": str(record.offset),
     }
-    added = [(ERROR_HEADER_PREFIX + name, text.encode()) for name, text in notes.items()]
+    added = [
+        (ERROR_HEADER_PREFIX + name, text.encode(errors="replace")) for name, text in notes.items()
+    ]
     topic = job.dead_letter_topic_of(record.topic)
     return _row(topic, record._replace(headers=(*record.headers, *added)))
 

@@ -69,7 +69,8 @@ class WindowedCount:
     not counted. ``by`` is an SQL expression over key, value and the other columns of a record;
     ``slide`` makes windows overlap. Durations are Spark's: ``1 minute``, ``10 seconds``.
 
-    The result has the key as its key, and ``{"start_ms": ..., "end_ms": ..., "count": ...}``.
+    The result has the key as its key, in text unless it is binary, and the value
+    ``{"start_ms": ..., "end_ms": ..., "count": ...}``.
     """
 
     name: str
@@ -118,9 +119,10 @@ def function(
 
 
 def _raise_if_circular(source: str, output: str) -> None:
-    if not source or not output:
+    sources = [topic for part in source.split(",") if (topic := part.strip())]
+    if not sources or not output:
         raise InvalidFunction("a function needs a source topic and a sink topic")
-    if output in source.split(","):
+    if output in sources:
         raise InvalidFunction(f"what is written to {output} would be read again, for ever")
 
 

@@ -63,7 +63,12 @@ class FileLookup:
         if table.key not in rows.column_names:
             raise InvalidFunction(f"the table {table.path} has no column {table.key}")
         _raise_if_large(table.path, rows.num_rows)
-        self._rows = {row[table.key]: row for row in rows.to_pylist()}
+        try:
+            self._rows = {row[table.key]: row for row in rows.to_pylist()}
+        except TypeError as error:
+            raise InvalidFunction(
+                f"column {table.key} of {table.path} cannot be a key: {error}"
+            ) from error
 
     def current(self) -> Mapping[Any, dict[str, Any]]:
         return self._rows
@@ -78,8 +83,8 @@ class TopicLookup:
         self._positions: dict[int, int] = {}
         self._read_at = float("-inf")
         fixed = {
-            # The library wants a name; offsets are never committed.
-            "group.id": "headrace-table",
+            # The library wants a name, as in fetched.py; offsets are never committed.
+            "group.id": kafka.get("group.id", "headrace-pipeline"),
             "enable.auto.commit": "false",
             "auto.offset.reset": "earliest",
             "enable.partition.eof": "true",

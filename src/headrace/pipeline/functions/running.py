@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.pipeline.functions.applying import OUTPUT_SPARK_SCHEMA, apply
 from headrace.pipeline.functions.definition import StreamFunction
+from headrace.pipeline.functions.errors import InvalidFunction
 from headrace.pipeline.functions.lookup import open_tables
 
 if TYPE_CHECKING:
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 
 FORMAT = "headrace"
 KAFKA_PREFIX = "kafka."
+SOURCE_DEFAULTS = {
+    "startingOffsets": "earliest",
+    "includeHeaders": "true",
+    # What another function wrote and took back was never there: else one kill of that function is a
+    # duplicate in the output of this one.
+    "kafka.isolation.level": "read_committed",
+}
 
 
 class RunSettings(NamedTuple):
@@ -39,12 +47,8 @@ class RunSettings(NamedTuple):
 def start(spark: SparkSession, job: Job, settings: RunSettings) -> StreamingQuery:
     """Start the job. After a stop or a crash the same checkpoint takes it up where it was."""
     kafka = {KAFKA_PREFIX + name: value for name, value in settings.kafka.items()}
-    records = (
-        spark.readStream.format(FORMAT)
-        .options(**kafka, subscribe=job.source, includeHeaders="true")
-        .options(**{"startingOffsets": "earliest", **settings.source})
-        .load()
-    )
+    reader = spark.readStream.format(FORMAT).options(**SOURCE_DEFAULTS).options(**kafka)
+    records = reader.options(subscribe=job.source).options(**settings.source).load()
     writer = (
         build(records, job, settings.kafka)
         .writeStream.format(FORMAT)
@@ -64,7 +68,12 @@ def build(records: DataFrame, job: Job, kafka: Mapping[str, str]) -> DataFrame:
     """From the rows of the source to the rows of the sink."""
     if isinstance(job, StreamFunction):
         return _mapped(records, job, kafka)
-    return _counted(records, job)
+    from pyspark.errors import PySparkException
+
+    try:
+        return _counted(records, job)
+    except PySparkException as error:
+        raise InvalidFunction(f"{job.name}: {error}") from error
 
 
 def _mapped(records: DataFrame, job: StreamFunction, kafka: Mapping[str, str]) -> DataFrame:
@@ -78,6 +87,7 @@ def _mapped(records: DataFrame, job: StreamFunction, kafka: Mapping[str, str]) -
 
 def _counted(records: DataFrame, job: WindowedCount) -> DataFrame:
     from pyspark.sql import functions as sql
+    from pyspark.sql.types import BinaryType
 
     windows = sql.window("timestamp", job.window, job.slide)
     counts = (
@@ -85,6 +95,9 @@ def _counted(records: DataFrame, job: WindowedCount) -> DataFrame:
         .groupBy(windows.alias("window"), sql.expr(job.by).alias("key"))
         .count()
     )
+    key = sql.col("key")
+    if not isinstance(counts.schema["key"].dataType, BinaryType):
+        key = key.cast("string").cast("binary")
     result = sql.struct(
         sql.unix_millis("window.start").alias("start_ms"),
         sql.unix_millis("window.end").alias("end_ms"),
@@ -92,6 +105,6 @@ def _counted(records: DataFrame, job: WindowedCount) -> DataFrame:
     )
     return counts.select(
         sql.lit(job.sink).alias("topic"),
-        sql.col("key").cast("binary").alias("key"),
+        key.alias("key"),
         sql.to_json(result).alias("value"),
     )

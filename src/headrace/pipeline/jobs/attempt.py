@@ -16,6 +16,7 @@ from time import monotonic, sleep
 from typing import IO, TYPE_CHECKING, Any
 
 from headrace.pipeline.jobs.fault import Fault
+from headrace.pipeline.jobs.limited_log import LINE_BYTES_MAX
 from headrace.pipeline.jobs.progress import JobProgress
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Attempt:
 
     def _pump(self, output: IO[bytes]) -> None:
         with suppress(ValueError):  # closed under our hands, at the very end
-            for line in output:
+            while line := output.readline(LINE_BYTES_MAX):
                 self._log.write_line(line)
 
     def _outcome(self, status: int) -> Fault | None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from headrace.pipeline.errors import ForeignCheckpoint, TargetNotWritable
+from headrace.pipeline.errors import ForeignCheckpoint
+from headrace.pipeline.tables.errors import refusals_named
 
 if TYPE_CHECKING:
     from headrace.pipeline.jobs.definition import JobDefinition
@@ -38,27 +39,35 @@ def claim_checkpoint(location: str, identity: dict[str, str]) -> None:
     path = maybe_local_path(location)
     if path is None:
         return
-    marker = path / MARKER
     try:
-        if marker.exists():
-            _raise_if_other(location, json.loads(marker.read_bytes()), identity)
-            return
-        if path.exists() and any(path.iterdir()):
-            raise ForeignCheckpoint(
-                f"{location} is not empty, and no job of Headrace has left its mark there; "
-                "choose another checkpoint"
-            )
-        path.mkdir(parents=True, exist_ok=True)
-        unfinished = marker.with_suffix(_UNFINISHED_SUFFIX)
-        unfinished.write_text(json.dumps(identity, indent=1))
-        os.replace(unfinished, marker)
-    except OSError as error:
-        raise TargetNotWritable(f"the checkpoint {location}: {error.strerror}") from error
+        with refusals_named(f"the checkpoint {location}"):
+            _claim(path, identity)
     except ValueError as error:
-        raise ForeignCheckpoint(f"{marker} is damaged: {error}") from error
+        raise ForeignCheckpoint(
+            f"{path / MARKER} is damaged: {error}; choose another checkpoint"
+        ) from error
 
 
-def _raise_if_other(location: str, found: dict[str, str], identity: dict[str, str]) -> None:
+def _claim(path: Path, identity: dict[str, str]) -> None:
+    marker = path / MARKER
+    unfinished = marker.with_suffix(_UNFINISHED_SUFFIX)
+    if marker.exists():
+        _raise_if_other(path, json.loads(marker.read_bytes()), identity)
+        return
+    # A marker that was not finished is of a job that ended in these very lines.
+    if path.exists() and any(each != unfinished for each in path.iterdir()):
+        raise ForeignCheckpoint(
+            f"{path} is not empty, and no job of Headrace has left its mark there; choose another "
+            "checkpoint"
+        )
+    path.mkdir(parents=True, exist_ok=True)
+    unfinished.write_text(json.dumps(identity, indent=1))
+    os.replace(unfinished, marker)
+
+
+def _raise_if_other(path: Path, found: Any, identity: dict[str, str]) -> None:
+    if not isinstance(found, dict):
+        raise ValueError(f"expected an object, not {type(found).__name__}")
     differences = [
         f"{name} {found.get(name)!r}, not {value!r}"
         for name, value in identity.items()
@@ -66,7 +75,7 @@ def _raise_if_other(location: str, found: dict[str, str], identity: dict[str, st
     ]
     if differences:
         raise ForeignCheckpoint(
-            f"the checkpoint {location} belongs to {'; '.join(differences)}; give the job another "
+            f"the checkpoint {path} belongs to {'; '.join(differences)}; give the job another "
             "name or another checkpoint"
         )
 

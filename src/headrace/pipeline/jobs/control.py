@@ -7,18 +7,19 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from headrace.pipeline.jobs.errors import JobFailed, JobNotRunning
 from headrace.pipeline.jobs.limited_log import last_lines
 
 if TYPE_CHECKING:
+    from headrace.pipeline.jobs.process_identity import ProcessIdentity
     from headrace.pipeline.jobs.state import JobDirectory
 
 START_SECONDS_MAX = 30.0
 STOP_SECONDS_MAX = 60.0
 """Longer than a supervisor gives its worker."""
+KILL_SECONDS_MAX = 10.0
 POLL_SECONDS = 0.05
 
 
@@ -54,13 +55,29 @@ def stop_job(job: JobDirectory, timeout_seconds: float = STOP_SECONDS_MAX) -> bo
     identity = job.maybe_process()
     if identity is None:
         raise JobNotRunning(f"job {job.name} does not run")
-    with suppress(ProcessLookupError):
-        os.kill(identity.pid, signal.SIGTERM)
-    deadline = time.monotonic() + timeout_seconds
-    while time.monotonic() < deadline:
-        if not identity.is_alive():
-            return True
-        time.sleep(POLL_SECONDS)
-    with suppress(ProcessLookupError):
-        os.kill(identity.pid, signal.SIGKILL)
+    _signal(job, identity, signal.SIGTERM)
+    if _is_gone_within(timeout_seconds, identity):
+        return True
+    _signal(job, identity, signal.SIGKILL)
+    _is_gone_within(KILL_SECONDS_MAX, identity)
     return False
+
+
+def _signal(job: JobDirectory, identity: ProcessIdentity, number: signal.Signals) -> None:
+    try:
+        os.kill(identity.pid, number)
+    except ProcessLookupError:
+        return
+    except PermissionError as error:
+        raise JobFailed(
+            f"job {job.name} runs as process {identity.pid} of another user, who alone can stop it"
+        ) from error
+
+
+def _is_gone_within(seconds: float, identity: ProcessIdentity) -> bool:
+    deadline = time.monotonic() + seconds
+    while identity.is_alive():
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from headrace.model.errors import HeadraceError
 
 MESSAGE_LENGTH_MAX = 2_000
+CAUSES_MAX = 100
+"""Errors behind errors that are looked at."""
 _RAISED_IN_TASK = re.compile(r"(headrace(?:\.\w+)+)\.([A-Z]\w+): ([^\n]+)")
 
 
@@ -27,25 +29,34 @@ def fault_of(error: BaseException) -> Fault:
     """The cause that a person can do something about."""
     ours = _maybe_ours(error)
     if ours is not None:
-        return Fault(ours.message, ours.retriable)
+        return Fault(ours.message[:MESSAGE_LENGTH_MAX], ours.retriable)
     text = str(error)
+    # Whatever is unknown may pass: a lost executor, a broker that restarts, a full disk.
+    return maybe_fault_in(text) or Fault(_summary(type(error).__name__, text), can_retry=True)
+
+
+def maybe_fault_in(text: str) -> Fault | None:
+    """The first error of ours that the text of somebody else's error names."""
     for module, name, message in _RAISED_IN_TASK.findall(text):
         kind = _maybe_class(module, name)
         if kind is not None:
             return Fault(message.strip()[:MESSAGE_LENGTH_MAX], kind.retriable)
-    lines = text.strip().splitlines()
-    summary = f"{type(error).__name__}: {lines[0] if lines else ''}".rstrip(": ")
-    # Whatever is unknown may pass: a lost executor, a broker that restarts, a full disk.
-    return Fault(summary[:MESSAGE_LENGTH_MAX], True)
+    return None
+
+
+def first_line(text: str) -> str:
+    return text.strip().partition("\n")[0].rstrip()
+
+
+def _summary(name: str, text: str) -> str:
+    return f"{name}: {first_line(text)}".rstrip(": ")[:MESSAGE_LENGTH_MAX]
 
 
 def _maybe_ours(error: BaseException) -> HeadraceError | None:
-    seen: set[int] = set()
     current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        if isinstance(current, HeadraceError):
+    for _ in range(CAUSES_MAX):
+        if current is None or isinstance(current, HeadraceError):
             return current
-        seen.add(id(current))
         current = current.__cause__ or current.__context__
     return None
 

@@ -56,6 +56,7 @@ FIELDS: dict[str, dict[str, Field]] = {
     "transform": {
         "sql": Field(_TEXT, "A query; the records are the table `source`"),
         "python": Field(_TEXT, "Or a function", example='"package.module:function"'),
+        "files": Field(_TEXTS, "Python files that it needs", example='["shop.py"]'),
     },
     "sink": {
         "format": Field(

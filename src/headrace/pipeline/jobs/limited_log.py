@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -52,9 +53,11 @@ class LimitedLog:
             self.lost_lines = 0
 
     def _begin_anew(self) -> None:
-        os.replace(self._path, older_part(self._path))
+        with suppress(FileNotFoundError):  # the last try came no further than this
+            os.replace(self._path, older_part(self._path))
+        newer = self._path.open("ab", buffering=0)
         self._file.close()
-        self._file = self._path.open("ab", buffering=0)
+        self._file = newer
         self._size = 0
 
     def close(self) -> None:
@@ -69,8 +72,9 @@ def last_lines(path: Path, count: int) -> list[str]:
     """The last lines of both files together."""
     kept: deque[str] = deque(maxlen=count)
     for part in (older_part(path), path):
-        if part.exists():
-            with part.open("r", encoding="utf-8", errors="replace") as file:
+        file = _maybe_opened(part)
+        if file is not None:
+            with file:
                 kept.extend(line.rstrip("\n") for line in file)
     return list(kept)
 
@@ -80,26 +84,38 @@ def follow_lines(path: Path, wait: Callable[[], bool]) -> Iterator[str]:
 
     ``wait`` is called when there is nothing new; the end comes when it answers False.
     """
-    file = path.open("r", encoding="utf-8", errors="replace") if path.exists() else None
+    file = _maybe_opened(path)
     if file is not None:
         file.seek(0, os.SEEK_END)
+    is_over = False
     try:
         while True:
-            line = file.readline() if file is not None else ""
-            if line:
+            # Whether it was replaced is asked before it is read to its end: nothing comes after.
+            is_current = file is not None and _is_open_file(path, file)
+            while file is not None and (line := file.readline()):
                 yield line.rstrip("\n")
+            if is_current or (newer := _maybe_opened(path)) is None:
+                if is_over:
+                    return
+                is_over = not wait()  # and then one last look
                 continue
-            if path.exists() and (file is None or not _is_open_file(path, file)):
-                if file is not None:
-                    file.close()
-                file = path.open("r", encoding="utf-8", errors="replace")
-                continue
-            if not wait():
-                return
+            if file is not None:
+                file.close()
+            file = newer
     finally:
         if file is not None:
             file.close()
 
 
+def _maybe_opened(path: Path) -> IO[str] | None:
+    try:
+        return path.open("r", encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+
+
 def _is_open_file(path: Path, file: IO[str]) -> bool:
-    return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+    except FileNotFoundError:  # between two files
+        return False

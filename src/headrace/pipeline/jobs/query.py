@@ -7,13 +7,19 @@ after a fault is written once (``table_sink``).
 
 from __future__ import annotations
 
+import json
+from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from headrace.pipeline.jobs.errors import InvalidDefinition
+from headrace.pipeline.jobs.fault import first_line, maybe_fault_in
 from headrace.pipeline.jobs.progress import from_query
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from headrace.pipeline.jobs.definition import JobDefinition
     from headrace.pipeline.jobs.run import JobContext
 
@@ -25,23 +31,40 @@ WAIT_SECONDS = 0.5
 def run_query(context: JobContext) -> None:
     """Until all is taken, or ``should_stop``; an error of the query is raised."""
     definition = context.definition
-    reader = context.spark.readStream.format("headrace")
-    records = reader.options(**definition.source.reader_options()).load()
-    writer = _with_trigger(context, transformed(records, definition).writeStream)
     sink = definition.sink
-    if not sink.is_table:
-        attend(context, writer.format(sink.format).options(**topic_options(definition)).start())
+    reader = context.spark.readStream.format("headrace")
+    with mistakes_named():
+        records = reader.options(**definition.source.reader_options()).load()
+        writer = _with_trigger(context, transformed(records, definition).writeStream)
+    if sink.is_table:
+        _into_table(context, writer)
         return
+    with mistakes_named():
+        query = writer.format(sink.format).options(**topic_options(definition)).start()
+    attend(context, query)
+
+
+def _into_table(context: JobContext, writer: Any) -> None:
     from headrace.pipeline.jobs.table_sink import TableSink
 
-    table = TableSink(definition.name, sink.format, sink.target, sink.options)
-    try:
-        told = context._replace(
-            on_progress=lambda progress: context.on_progress(
-                progress._replace(**table.take_written()._asdict())
-            )
+    sink = context.definition.sink
+    table = TableSink(
+        context.definition.name,
+        sink.format,
+        sink.target,
+        sink.options,
+        checkpoint_id=partial(checkpoint_id, context.spark, context.checkpoint),
+        is_compacting=sink.compact,
+    )
+    told = context._replace(
+        on_progress=lambda progress: context.on_progress(
+            progress._replace(**table.take_written()._asdict())
         )
-        attend(told, writer.foreachBatch(table.write).start())
+    )
+    try:
+        with mistakes_named():
+            query = writer.foreachBatch(table.write).start()
+        attend(told, query)
     finally:
         table.close()
 
@@ -57,6 +80,26 @@ def attend(context: JobContext, query: Any) -> None:
         _tell(context, query, seen)
     finally:
         query.stop()
+
+
+def checkpoint_id(spark: Any, checkpoint: str) -> str:
+    """What Spark calls the query of this checkpoint: another checkpoint, another id."""
+    (line,) = spark.read.text(f"{checkpoint}/metadata").first()
+    return str(json.loads(line)["id"])
+
+
+@contextmanager
+def mistakes_named() -> Iterator[None]:
+    """A query that Spark does not understand is a mistake in the definition: no try can heal it."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        yield
+    except AnalysisException as error:
+        text = str(error)
+        if maybe_fault_in(text) is not None:
+            raise  # ours, from a process of Spark's: it knows itself whether to try again
+        raise InvalidDefinition(f"Spark refuses the query: {first_line(text)}") from error
 
 
 def topic_options(definition: JobDefinition) -> dict[str, str]:
@@ -76,20 +119,28 @@ def transformed(records: Any, definition: JobDefinition) -> Any:
         records.createOrReplaceTempView(VIEW)
         return records.sparkSession.sql(transform.sql)
     assert transform.python is not None, "checked with the definition"
-    return load_function(transform.python)(records)
+    frame = load_function(transform.python)(records)
+    if not hasattr(frame, "writeStream"):
+        raise InvalidDefinition(
+            f"transform.python: {transform.python} returned {type(frame).__name__}, "
+            "not a data frame"
+        )
+    return frame
 
 
 def load_function(name: str) -> Any:
     """``package.module:function``; InvalidDefinition if there is none."""
     module, _, attribute = name.partition(":")
     try:
-        function = getattr(import_module(module), attribute)
-    except ImportError as error:
+        imported = import_module(module)
+    except Exception as error:  # whatever somebody's module does when it is imported
         raise InvalidDefinition(
-            f"transform.python: {module} cannot be imported: {error}"
+            f"transform.python: {module} cannot be imported: {type(error).__name__}: {error}; "
+            "name its file in transform.files"
         ) from error
-    except AttributeError as error:
-        raise InvalidDefinition(f"transform.python: {module} has no {attribute}") from error
+    if not hasattr(imported, attribute):
+        raise InvalidDefinition(f"transform.python: {module} has no {attribute}")
+    function = getattr(imported, attribute)
     if not callable(function):
         raise InvalidDefinition(f"transform.python: {name} is no function")
     return function

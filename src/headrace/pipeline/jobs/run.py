@@ -93,7 +93,7 @@ def parquet_settings(definition: JobDefinition, checkpoint: str) -> Any:
         checkpoint=checkpoint,
         compact=sink.compact,
         options=dict(sink.options),
-        **({} if seconds is None else {"trigger_seconds": seconds}),
+        trigger_seconds=seconds or 0.0,  # of a job that follows; the others never wait
     )
 
 

@@ -19,12 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.model.errors import StorageFailure
-from headrace.pipeline.jobs.definition import (
-    JOB_NAME,
-    JobDefinition,
-    definition_text,
-    load_definition,
-)
+from headrace.pipeline.jobs.definition import JobDefinition, definition_text, load_definition
+from headrace.pipeline.jobs.definition_check import JOB_NAME
 from headrace.pipeline.jobs.errors import InvalidDefinition, JobNotFound, JobRunning
 from headrace.pipeline.jobs.process_identity import ProcessIdentity
 from headrace.pipeline.jobs.status import (
@@ -95,15 +91,18 @@ class JobDirectory:
         return self.path.name
 
     def prepare(self, definition: JobDefinition) -> None:
-        """Make the directory, and put the definition there."""
+        """Make the directory, and put the definition there; JobRunning if the job runs.
+
+        What runs is what was started: its definition does not change under its feet.
+        """
         try:
-            self.path.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+            with self._locked():
+                replace_file(self.definition_path, definition_text(definition).encode())
         except OSError as error:
             raise StorageFailure(
                 f"cannot write to the state directory {self.path}: {error.strerror}; choose "
                 f"another with --state or {STATE_VARIABLE}"
             ) from error
-        replace_file(self.definition_path, definition_text(definition).encode())
 
     def definition(self) -> JobDefinition:
         return load_definition(self.definition_path)
@@ -111,24 +110,32 @@ class JobDirectory:
     @contextmanager
     def running(self, identity: ProcessIdentity) -> Iterator[None]:
         """While this holds, the job is this process's; JobRunning if it is another's."""
-        self.path.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-        # flock, not a record lock: it excludes two jobs in one process as well.
-        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise JobRunning(
-                    f"job {self.name} runs already; stop it with: headrace pipeline stop "
-                    f"{self.name}"
-                ) from None
+        with self._locked():
             replace_file(self._process_path, json.dumps(identity._asdict()).encode())
             try:
                 yield
             finally:
                 self._process_path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """While this holds, nobody else runs, changes or removes the job."""
+        self.path.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        # flock, not a record lock: it excludes two jobs in one process as well.
+        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._lock(descriptor)
+            yield
         finally:
             os.close(descriptor)
+
+    def _lock(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise JobRunning(
+                f"job {self.name} runs already; stop it with: headrace pipeline stop {self.name}"
+            ) from None
 
     def maybe_process(self) -> ProcessIdentity | None:
         """The process that runs the job; None if none does."""
@@ -146,7 +153,7 @@ class JobDirectory:
         """As last written; a job whose process is gone without a word has failed."""
         try:
             status = status_from_json(self._status_path.read_bytes())
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+        except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
             return None
         if status.state in ENDED or self.maybe_process() is not None:
             return status
@@ -154,9 +161,8 @@ class JobDirectory:
 
     def remove(self) -> None:
         """The whole directory, positions included; JobRunning if somebody runs it."""
-        if self.maybe_process() is not None:
-            raise JobRunning(f"job {self.name} runs; stop it first")
-        shutil.rmtree(self.path)
+        with self._locked():
+            shutil.rmtree(self.path)
 
 
 def replace_file(path: Path, data: bytes) -> None:

@@ -1,30 +1,31 @@
 """The same job on a cluster, by ``spark-submit``: the command, and the files that go with it.
 
-The driver runs ``submit_entry.py`` with the definition beside it; executors get this package as a
-zip file. What they cannot get that way must be installed on every machine: the packages of
-``headrace[spark]``. Variables of the definition (``${NAME}``) are filled in where the driver runs.
+The driver runs ``submit_entry.py`` with the definition beside it; executors get this package and
+the transform's files (see ``shipping``). Variables of the definition (``${NAME}``) are filled in
+where the driver runs.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.model.errors import PackageNotInstalled
+from headrace.model.errors import PackageNotInstalled, StorageFailure
 from headrace.pipeline.jobs import submit_entry
 from headrace.pipeline.jobs.checkpoint import maybe_local_path
 from headrace.pipeline.jobs.definition import JobDefinition, definition_text
 from headrace.pipeline.jobs.errors import InvalidDefinition
+from headrace.pipeline.jobs.shipping import PACKAGE_FILE, raise_if_missing, write_package
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-PACKAGE_FILE = "headrace.zip"
-_ZIP_TIME = (2020, 1, 1, 0, 0, 0)
-"""The same sources make the same file."""
+DEPLOY_MODES = ("client", "cluster")
+_PYTHON_FILES_SETTING = "spark.submit.pyFiles"
+_PYTHON_VARIABLE = "PYSPARK_PYTHON"
 
 
 class Submission(NamedTuple):
@@ -43,18 +44,28 @@ def make_submission(
     spark_settings: Mapping[str, str] | None = None,
 ) -> Submission:
     """Write the files into ``directory`` and put the command together."""
-    _raise_if_not_shared(definition, master, deploy_mode)
-    directory.mkdir(parents=True, exist_ok=True)
-    definition_path = directory / f"{definition.name}.toml"
-    definition_path.write_text(definition_text(definition))
-    package = write_package(directory / PACKAGE_FILE)
+    _raise_if_not_shared(definition, deploy_mode)
+    files = definition.transform.files
+    raise_if_missing(files)
     settings = {**definition.spark, **(spark_settings or {})}
+    # The option replaces the setting of the same meaning, so they are joined here.
+    theirs = [each for each in settings.pop(_PYTHON_FILES_SETTING, "").split(",") if each]
+    definition_path = directory / f"{definition.name}.toml"
+    package = directory / PACKAGE_FILE
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        definition_path.write_text(definition_text(replace(definition, spark=settings)))
+        write_package(package)
+    except OSError as error:
+        raise StorageFailure(
+            f"cannot write to {directory}: {error.strerror}; choose another with --files"
+        ) from error
     command = [
         str(spark_submit_program()),
         *("--master", master),
         *("--deploy-mode", deploy_mode),
         *("--name", f"headrace {definition.name}"),
-        *("--py-files", str(package)),
+        *("--py-files", ",".join([str(package), *files, *theirs])),
         *("--files", str(definition_path)),
     ]
     for name, value in sorted(settings.items()):
@@ -62,18 +73,6 @@ def make_submission(
     # In cluster mode the file lies in the driver's working directory, under its name alone.
     place = definition_path.name if deploy_mode == "cluster" else str(definition_path)
     return Submission([*command, str(submit_entry.__file__), place], _environment())
-
-
-def write_package(path: Path) -> Path:
-    """This package as a zip file that Python can import from."""
-    root = Path(submit_entry.__file__).parents[2]
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(root.rglob("*.py")):
-            name = (Path(root.name) / file.relative_to(root)).as_posix()
-            archive.writestr(zipfile.ZipInfo(name, _ZIP_TIME), file.read_bytes())
-    os.replace(unfinished, path)
-    return path
 
 
 def spark_submit_program() -> Path:
@@ -89,21 +88,25 @@ def spark_submit_program() -> Path:
 
 
 def _environment() -> dict[str, str]:
+    """Which Java, and which Python on every machine: this one's, unless the user has said it."""
     from headrace.pipeline.java import find_java
 
-    return {"JAVA_HOME": find_java().home, "PYSPARK_PYTHON": sys.executable}
+    python = os.environ.get(_PYTHON_VARIABLE, sys.executable)
+    return {"JAVA_HOME": find_java().home, _PYTHON_VARIABLE: python}
 
 
-def _raise_if_not_shared(definition: JobDefinition, master: str, deploy_mode: str) -> None:
+def _raise_if_not_shared(definition: JobDefinition, deploy_mode: str) -> None:
     """A job on several machines needs a checkpoint that the next driver finds as well."""
-    if deploy_mode not in ("client", "cluster"):
-        raise InvalidDefinition(f"deploy mode {deploy_mode!r}: expected client or cluster")
+    if deploy_mode not in DEPLOY_MODES:
+        raise InvalidDefinition(
+            f"deploy mode {deploy_mode!r}: expected {' or '.join(DEPLOY_MODES)}"
+        )
     if definition.checkpoint is None:
         raise InvalidDefinition(
             "job.checkpoint: is missing; a submitted job needs a directory that every driver can "
             "reach, since the state directory stays on this machine"
         )
-    if master.startswith("local") or deploy_mode == "client":
+    if deploy_mode == "client":
         return
     path = maybe_local_path(definition.checkpoint)
     if path is not None and not path.is_absolute():

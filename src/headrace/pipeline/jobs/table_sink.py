@@ -1,18 +1,24 @@
 """A table as the end of a query: tasks write Parquet, the driver commits, each batch once.
 
 What a query makes has no offsets of its own, so the batch stands in for them: a file of task 3 in
-batch 17 holds "offset" 17 of "partition" 3 of the job. The table then refuses a batch twice by the
-same rule as it does for records of a topic.
+batch 17 holds "offset" 17 of "partition" 3. The "topic" is the job with the id of its checkpoint,
+since numbers of batches mean something only within one checkpoint. The table then refuses a batch
+twice by the same rule as it does for records of a topic.
 """
 
 from __future__ import annotations
 
+import logging
+import threading
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headrace.model.errors import HeadraceError
+from headrace.pipeline.errors import ForeignCheckpoint
 from headrace.pipeline.ranges import OffsetRange
 from headrace.pipeline.tables import open_table
 from headrace.pipeline.tables.data_file import DataFile
+from headrace.pipeline.tables.errors import CompactionNotPossible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,8 +28,14 @@ if TYPE_CHECKING:
     from headrace.pipeline.tables.file_layout import FileLayout
     from headrace.pipeline.tables.table import Table
 
+log = logging.getLogger(__name__)
+
 COMPRESSION = "zstd"
 FILE_COLUMN = "file"
+ROW_GROUP_ROWS = 131_072
+ROW_GROUP_BYTES = 64 * 2**20
+COMPACT_BATCHES = 50
+"""So many commits, then a compaction."""
 
 
 class Written(NamedTuple):
@@ -34,36 +46,53 @@ class Written(NamedTuple):
 
 
 class TableSink:
-    """The function of ``foreachBatch``, with the table that it writes to."""
+    """The function of ``foreachBatch``, with the table that it writes to.
 
-    def __init__(self, job: str, kind: str, url: str, options: Mapping[str, str]) -> None:
+    Spark calls ``write`` in a thread of its own; everything else is for the thread that made this.
+    """
+
+    def __init__(
+        self,
+        job: str,
+        kind: str,
+        url: str,
+        options: Mapping[str, str],
+        *,
+        checkpoint_id: Callable[[], str],
+        is_compacting: bool = True,
+    ) -> None:
+        """``checkpoint_id`` is asked at the first batch: before there is none."""
         self._job = job
         self._open: Callable[[], Table] = lambda: open_table(
             kind, url, partition_by="none", options=options
         )
+        self._checkpoint_id = checkpoint_id
+        self._origin = ""
         self._table: Table | None = None
+        self._is_compacting = is_compacting
+        self._uncompacted = 0
         self._written = Written()
+        self._guard = threading.Lock()
 
     def write(self, frame: Any, batch_id: int) -> None:
         """Commit one batch; nothing happens if it is in the table already."""
         table = self._opened()
-        committed = table.committed_batch(self._job)
-        if committed is not None and batch_id <= committed:
+        if self._is_known(table, batch_id):
             return
         schema = arrow_schema(frame)
-        task = file_task(table.layout, self._job, batch_id, schema)
+        task = file_task(table.layout, self._origin, batch_id, schema)
         rows = frame.mapInArrow(task, f"{FILE_COLUMN} string").collect()
         files = [DataFile.from_json(row[FILE_COLUMN]) for row in rows]
-        reached = {each.partition: each.end for file in files for each in file.ranges}
-        if table.commit(self._job, batch_id, files, [], schema, {self._job: reached}):
-            size_bytes = sum(file.size_bytes for file in files)
-            self._written = Written(
-                self._written.files + len(files), self._written.size_bytes + size_bytes
-            )
+        # Of a batch without rows too: by its origin the table is known to be this checkpoint's.
+        reached = {0: batch_id + 1} | {each.partition: each.end for f in files for each in f.ranges}
+        if table.commit(self._job, batch_id, files, [], schema, {self._origin: reached}):
+            self._count(files)
+            self._maybe_compact(table)
 
     def take_written(self) -> Written:
         """What was committed since the last call."""
-        taken, self._written = self._written, Written()
+        with self._guard:
+            taken, self._written = self._written, Written()
         return taken
 
     def close(self) -> None:
@@ -74,8 +103,44 @@ class TableSink:
 
     def _opened(self) -> Table:
         if self._table is None:
+            self._origin = f"{self._job}-{self._checkpoint_id()}"
             self._table = self._open()
         return self._table
+
+    def _is_known(self, table: Table, batch_id: int) -> bool:
+        """ForeignCheckpoint if a batch of this number is there, but of another checkpoint."""
+        committed = table.committed_batch(self._job)
+        if committed is None or batch_id > committed:
+            return False
+        if self._origin not in table.committed_positions(self._job):
+            raise ForeignCheckpoint(
+                f"{table.url} has batch {batch_id} of job {self._job} from another checkpoint, "
+                "which was deleted or is elsewhere; bring it back, give the job another target, or "
+                "give it another name and let it take the table over (sink option takeover=true)"
+            )
+        return True
+
+    def _count(self, files: list[DataFile]) -> None:
+        with self._guard:
+            self._written = Written(
+                self._written.files + len(files),
+                self._written.size_bytes + sum(file.size_bytes for file in files),
+            )
+
+    def _maybe_compact(self, table: Table) -> None:
+        self._uncompacted += 1
+        if not self._is_compacting or self._uncompacted < COMPACT_BATCHES:
+            return
+        self._uncompacted = 0
+        try:
+            table.compact()
+        except CompactionNotPossible as error:
+            self._is_compacting = False
+            log.warning("no compaction from now on: %s", error.message)
+        except HeadraceError as error:
+            if not error.retriable:
+                raise
+            log.warning("no compaction this time: %s", error.message)
 
 
 def arrow_schema(frame: Any) -> pa.Schema:
@@ -86,7 +151,7 @@ def arrow_schema(frame: Any) -> pa.Schema:
 
 
 def file_task(
-    layout: FileLayout, job: str, batch_id: int, schema: pa.Schema
+    layout: FileLayout, origin: str, batch_id: int, schema: pa.Schema
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """What each task does: all of its rows into one file, and one row about that file."""
 
@@ -96,7 +161,7 @@ def file_task(
 
         context = TaskContext.get()
         assert context is not None, "this runs in a task"
-        range_ = OffsetRange(job, context.partitionId(), batch_id, batch_id + 1)
+        range_ = OffsetRange(origin, context.partitionId(), batch_id, batch_id + 1)
         written = write_file(layout, range_, schema, batches)
         if written is not None:
             yield arrow.RecordBatch.from_pydict({FILE_COLUMN: [written.to_json()]})
@@ -123,6 +188,21 @@ def write_file(
             stream, schema, compression=COMPRESSION, metadata_collector=collected
         ) as writer,
     ):
-        for batch in chain([first], filled):
-            writer.write_table(arrow.Table.from_batches([batch]).cast(schema))
+        for group in row_groups(chain([first], filled)):
+            writer.write_table(arrow.Table.from_batches(group).cast(schema), ROW_GROUP_ROWS)
     return layout.describe(new_file, collected[0])
+
+
+def row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Batches that are written together: Spark's own are too small to be groups of a file."""
+    group: list[pa.RecordBatch] = []
+    rows = size_bytes = 0
+    for batch in batches:
+        group.append(batch)
+        rows += batch.num_rows
+        size_bytes += batch.nbytes
+        if rows >= ROW_GROUP_ROWS or size_bytes >= ROW_GROUP_BYTES:
+            yield group
+            group, rows, size_bytes = [], 0, 0
+    if group:
+        yield group

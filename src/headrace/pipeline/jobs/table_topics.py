@@ -16,13 +16,14 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.model.errors import HeadraceError
 from headrace.pipeline.jobs.backoff import Backoff
 from headrace.pipeline.jobs.definition import JobDefinition, Sink, Source
+from headrace.pipeline.jobs.errors import JobRunning
 from headrace.pipeline.jobs.fault import fault_of
 from headrace.pipeline.jobs.lag_group import table_group
 from headrace.pipeline.jobs.limited_log import LimitedLog
 from headrace.pipeline.jobs.process_identity import own_identity
+from headrace.pipeline.jobs.progress import JobProgress
 from headrace.pipeline.jobs.run import JobContext, run_job
 from headrace.pipeline.jobs.status import JobState, folded, with_error
 from headrace.pipeline.jobs.supervise import first_status
@@ -30,7 +31,6 @@ from headrace.pipeline.jobs.supervise import first_status
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from headrace.pipeline.jobs.progress import JobProgress
     from headrace.pipeline.jobs.state import JobDirectory, StateDirectory
 
 log = logging.getLogger(__name__)
@@ -134,9 +134,13 @@ class TableJob:
         while not self._stop.is_set():
             try:
                 self._hold()
-            except (HeadraceError, OSError) as error:
+            except JobRunning as error:
                 # A process of a broker that was killed may still be on its way out.
-                log.warning("job %s waits: %s", self._definition.name, error)
+                log.warning("%s; waiting for it", error.message)
+                self._stop.wait(self._backoff.after_run_of(0))
+            except Exception:
+                # Nobody sits beside it: whatever it was, another try is all that can be done.
+                log.exception("job %s has no place to run in", self._definition.name)
                 self._stop.wait(self._backoff.after_run_of(0))
 
     def _hold(self) -> None:
@@ -166,10 +170,10 @@ class TableJob:
 
     def _attempt(self) -> None:
         checkpoint = str(self._job.path / checkpoint_name(self._definition))
+        session = self._session()
+        self._progress(JobProgress())  # it works now, though a quiet topic may give it no batch
         self._run_job(
-            JobContext(
-                self._session(), self._definition, checkpoint, self._progress, self._stop.is_set
-            )
+            JobContext(session, self._definition, checkpoint, self._progress, self._stop.is_set)
         )
 
     def _wait_before_retry(self, message: str, ran_seconds: float, file: LimitedLog) -> None:

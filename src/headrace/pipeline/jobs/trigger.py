@@ -7,6 +7,8 @@ import re
 from headrace.pipeline.jobs.errors import InvalidDefinition
 
 AVAILABLE_NOW = "available-now"
+SECONDS_MIN = 0.1
+"""More often would only keep the broker busy with questions."""
 SECONDS_MAX = 86_400.0
 
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s*([a-z]+)")
@@ -34,6 +36,8 @@ def parse_trigger(text: str) -> float | None:
             f"{text!r}: expected {AVAILABLE_NOW}, or a time such as 5 seconds or 2 minutes"
         )
     seconds = float(found[1]) * unit
-    if seconds > SECONDS_MAX:
-        raise InvalidDefinition(f"{text!r}: expected at most {SECONDS_MAX:.0f} seconds")
+    if not SECONDS_MIN <= seconds <= SECONDS_MAX:
+        raise InvalidDefinition(
+            f"{text!r}: expected {SECONDS_MIN} to {SECONDS_MAX:.0f} seconds, or {AVAILABLE_NOW}"
+        )
     return seconds

@@ -19,13 +19,13 @@ from typing import IO, TYPE_CHECKING, Any
 from headrace.pipeline.jobs.fault import fault_of
 from headrace.pipeline.jobs.job_logging import configure_job_logging
 from headrace.pipeline.jobs.lifeline import watch_lifeline
+from headrace.pipeline.jobs.progress import JobProgress
 from headrace.pipeline.jobs.run import JobContext, run_job, session_for
+from headrace.pipeline.jobs.shipping import send_code
 from headrace.pipeline.jobs.state import JobDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from headrace.pipeline.jobs.progress import JobProgress
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +75,8 @@ def work(job: JobDirectory, master: str | None, reports: Reports, stop: threadin
     try:
         definition = job.definition().with_environment(os.environ)
         spark = session_for(definition, master)
+        send_code(spark, definition.transform.files, job.path)
+        reports.progress(JobProgress())  # it works now, though a quiet topic may give it no batch
         checkpoint = definition.checkpoint or str(job.checkpoint_path)
         run_job(JobContext(spark, definition, checkpoint, reports.progress, stop.is_set))
     except Exception as error:

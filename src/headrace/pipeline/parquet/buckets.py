@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from headrace.pipeline.parquet.calendar import MOMENT_US_MAX, MOMENT_US_MIN
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 TIMESTAMP = "timestamp"
 MICROSECONDS = 1_000
 NO_TIME = np.iinfo(np.int64).min
-"""The bucket of rows without a timestamp, and of all rows where there are no buckets."""
+"""The bucket of rows without a timestamp or with one that no calendar has, and of all rows where
+there are no buckets."""
 
 
 def split_by_time(
@@ -26,12 +29,14 @@ def split_by_time(
         yield NO_TIME, batch
         return
     buckets = _buckets(batch.column(TIMESTAMP), bucket_ms)
-    borders = np.flatnonzero(np.diff(buckets)) + 1
-    if not len(borders):  # nearly always
+    if (buckets == buckets[0]).all():  # nearly always
         yield int(buckets[0]), batch
         return
-    for bucket in np.unique(buckets):
-        yield int(bucket), batch.take(pa.array(np.flatnonzero(buckets == bucket)))
+    order = np.argsort(buckets, kind="stable")
+    borders = np.flatnonzero(np.diff(buckets[order])) + 1
+    for rows in np.split(order, borders):
+        # Taken, not sliced: a few rows that wait must not hold on to the memory of all.
+        yield int(buckets[rows[0]]), batch.take(pa.array(rows))
 
 
 def bucket_start_ms(bucket: int, bucket_ms: int | None) -> int | None:
@@ -40,9 +45,8 @@ def bucket_start_ms(bucket: int, bucket_ms: int | None) -> int | None:
 
 
 def _buckets(timestamps: pa.Array, bucket_ms: int) -> NDArray[np.int64]:
-    missing = timestamps.is_null().to_numpy(zero_copy_only=False) if timestamps.null_count else None
-    moments = timestamps.cast(pa.int64()).fill_null(0).to_numpy()
+    numbers = timestamps.cast(pa.int64())
+    moments = (numbers.fill_null(NO_TIME) if numbers.null_count else numbers).to_numpy()
     buckets: NDArray[np.int64] = moments // (bucket_ms * MICROSECONDS)
-    if missing is not None:
-        buckets = np.where(missing, NO_TIME, buckets)
-    return buckets
+    is_told = (moments >= MOMENT_US_MIN) & (moments <= MOMENT_US_MAX)
+    return buckets if is_told.all() else np.where(is_told, buckets, NO_TIME)

@@ -1,7 +1,8 @@
 """Rows to Parquet files, one for each hour or day, a row group at a time.
 
 Memory is bounded: what waits for its row group to fill up is counted over all files, and written
-early where it grows too much.
+early where it grows too much. So is the number of open files. A file is opened when there is a row
+group for it; where too many are open the oldest one is closed, and its hour gets a second file.
 """
 
 from __future__ import annotations
@@ -13,15 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headrace.pipeline.parquet.buckets import bucket_start_ms, split_by_time
-from headrace.pipeline.parquet.file_options import (
-    ROW_GROUP_BYTES,
-    ROW_GROUP_ROWS,
-    writer_options,
-)
 from headrace.pipeline.tables.errors import refusals_named
+from headrace.pipeline.tables.file_options import ROW_GROUP_BYTES, ROW_GROUP_ROWS, writer_options
+from headrace.pipeline.tables.row_groups import RowGroups
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from headrace.pipeline.ranges import OffsetRange
     from headrace.pipeline.tables.data_file import DataFile
@@ -31,62 +29,37 @@ PENDING_BYTES_MAX = 2 * ROW_GROUP_BYTES
 OPEN_FILES_MAX = 128
 
 
-class TooManyFiles(Exception):
-    """The rows belong to more hours than files may be open: take fewer rows at once."""
-
-
 class ParquetFile:
     """One file that is being written."""
 
     def __init__(
-        self, layout: FileLayout, new_file: NewFile, schema: pa.Schema, options: dict[str, Any]
+        self, layout: FileLayout, new_file: NewFile, schema: pa.Schema, options: Mapping[str, Any]
     ) -> None:
         self._layout = layout
         self._new_file = new_file
-        self._schema = schema
         self._metadata: list[pq.FileMetaData] = []
         self._stream = layout.open(new_file)
         self._writer = pq.ParquetWriter(
             self._stream, schema, metadata_collector=self._metadata, **options
         )
-        self._pending: list[pa.RecordBatch] = []
-        self._pending_rows = 0
-        self.pending_bytes = 0
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        self._pending.append(batch)
-        self._pending_rows += batch.num_rows
-        self.pending_bytes += batch.nbytes
-        if self._pending_rows >= ROW_GROUP_ROWS or self.pending_bytes >= ROW_GROUP_BYTES:
-            self.flush(keeping_rest=self._pending_rows > ROW_GROUP_ROWS)
-
-    def flush(self, *, keeping_rest: bool = False) -> None:
-        """Write what is pending; what does not fill a row group may stay."""
-        if not self._pending:
-            return
-        table = pa.Table.from_batches(self._pending, self._schema)
-        rest = table.num_rows % ROW_GROUP_ROWS if keeping_rest else 0
-        kept = table.slice(table.num_rows - rest).to_batches() if rest else []
-        self._writer.write_table(table.slice(0, table.num_rows - rest), ROW_GROUP_ROWS)
-        self._pending = kept
-        self._pending_rows = rest
-        self.pending_bytes = sum(batch.nbytes for batch in kept)
+    def write(self, rows: pa.Table) -> None:
+        """As one row group."""
+        self._writer.write_table(rows, ROW_GROUP_ROWS)
 
     def close(self) -> DataFile:
-        self.flush()
         self._writer.close()
         self._stream.close()
         return self._layout.describe(self._new_file, self._metadata[0])
 
     def abandon(self) -> None:
-        """Nobody will ever name the file, and the table clears it away. Why it is abandoned has
-        been said: that it cannot even be closed (a full disk) adds nothing.
+        """Nobody will ever name the file, so it goes at once. Why it is abandoned has been said:
+        that it cannot even be closed (a full disk) adds nothing.
         """
-        self._pending.clear()
-        with suppress(OSError):
-            self._writer.close()
-        with suppress(OSError):
-            self._stream.close()
+        for part in (self._writer, self._stream):
+            with suppress(OSError, pa.ArrowException):
+                part.close()
+        self._layout.discard(self._new_file.path)
 
 
 class PartitionedWriter:
@@ -99,30 +72,50 @@ class PartitionedWriter:
         self._schema = schema
         self._ranges = tuple(ranges)
         self._options = writer_options(schema, sum(one.end - one.start for one in ranges))
-        self._files: dict[int, ParquetFile] = {}
+        self._waiting: dict[int, RowGroups] = {}
+        self._open: dict[int, ParquetFile] = {}
+        self._closed: list[DataFile] = []
+
+    @property
+    def pending_bytes(self) -> int:
+        return sum(rows.pending_bytes for rows in self._waiting.values())
 
     def write(self, batch: pa.RecordBatch) -> None:
         with refusals_named(self._layout.root):
             for bucket, part in split_by_time(batch, self._layout.bucket_ms):
-                self._file(bucket).add(part)
-            while sum(file.pending_bytes for file in self._files.values()) > PENDING_BYTES_MAX:
-                max(self._files.values(), key=lambda file: file.pending_bytes).flush()
+                if bucket not in self._waiting:
+                    self._waiting[bucket] = RowGroups(self._schema)
+                self._put(bucket, self._waiting[bucket].add(part))
+            while self.pending_bytes > PENDING_BYTES_MAX:
+                bucket = max(self._waiting, key=lambda one: self._waiting[one].pending_bytes)
+                self._put(bucket, self._waiting[bucket].rest())
 
     def close(self) -> list[DataFile]:
         with refusals_named(self._layout.root):
-            return [self._files[bucket].close() for bucket in sorted(self._files)]
+            for bucket in sorted(self._waiting):
+                self._put(bucket, self._waiting[bucket].rest())
+                if bucket in self._open:
+                    self._close(bucket)
+        return self._closed
 
     def abandon(self) -> None:
-        for file in self._files.values():
+        for file in self._open.values():
             file.abandon()
+        self._layout.discard(*(file.path for file in self._closed))
 
-    def _file(self, bucket: int) -> ParquetFile:
-        file = self._files.get(bucket)
-        if file is None:
-            if len(self._files) >= OPEN_FILES_MAX:
-                raise TooManyFiles
-            values = self._layout.partition_values(bucket_start_ms(bucket, self._layout.bucket_ms))
-            new_file = self._layout.new_file(self._ranges, values)
-            file = ParquetFile(self._layout, new_file, self._schema, self._options)
-            self._files[bucket] = file
-        return file
+    def _put(self, bucket: int, groups: Sequence[pa.Table]) -> None:
+        for group in groups:
+            if bucket not in self._open:
+                if len(self._open) >= OPEN_FILES_MAX:
+                    self._close(next(iter(self._open)))
+                self._open[bucket] = self._new_file(bucket)
+            self._open[bucket].write(group)
+
+    def _close(self, bucket: int) -> None:
+        self._closed.append(self._open[bucket].close())
+        del self._open[bucket]  # after it was closed: what fails to close has to be abandoned
+
+    def _new_file(self, bucket: int) -> ParquetFile:
+        values = self._layout.partition_values(bucket_start_ms(bucket, self._layout.bucket_ms))
+        new_file = self._layout.new_file(self._ranges, values)
+        return ParquetFile(self._layout, new_file, self._schema, self._options)

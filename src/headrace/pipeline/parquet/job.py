@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.pipeline.decoding.spec import make_decoder, with_reader_defaults
 from headrace.pipeline.errors import ForeignCheckpoint, SchemaConflict
 from headrace.pipeline.parquet.errors import TooManyFields
-from headrace.pipeline.parquet.file_options import ROW_GROUP_ROWS
 from headrace.pipeline.parquet.positions import from_map, to_map
 from headrace.pipeline.parquet.progress import ParquetProgress
 from headrace.pipeline.parquet.rows import row_schema
-from headrace.pipeline.parquet.source_identity import (
-    NOBODY,
-    SourceIdentity,
-    load_identity,
-    save_identity,
-)
 from headrace.pipeline.parquet.tasks import TaskWork, samples_of, share_out
 from headrace.pipeline.source.bounds import EARLIEST, Everywhere
 from headrace.pipeline.source.stream_offset import StreamOffset
+from headrace.pipeline.tables.commit_rules import SourceIds
 from headrace.pipeline.tables.data_file import DataFile
+from headrace.pipeline.tables.file_options import ROW_GROUP_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +35,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.ranges import OffsetRange
     from headrace.pipeline.read_settings import ReadSettings
     from headrace.pipeline.source.options import SourceOptions
+    from headrace.pipeline.source.positions import Positions
     from headrace.pipeline.source.stream_planning import StreamPlanner
     from headrace.pipeline.tables.table import Table
 
@@ -77,7 +74,6 @@ class ParquetJob:
         self._position: StreamOffset | None = None
         self._batch_id = 0
         self._bytes_per_record: float = BYTES_PER_RECORD_GUESS
-        self._identity = NOBODY
 
     def forget(self) -> None:
         """After a fault: what is true now, the table knows."""
@@ -86,7 +82,9 @@ class ParquetJob:
     def run_batch(self) -> ParquetProgress | None:
         """One batch, committed; None if there was nothing to do."""
         began = time.monotonic()
-        start = self._start()
+        if self._position is None:
+            self._position = self._resume()
+        start = self._position
         end = self._planner.latest(start, is_limited=True)
         ranges = self._planner.ranges(start, end) if end is not start else []
         if not ranges:
@@ -111,25 +109,30 @@ class ParquetJob:
 
     # --- where the job stands ---------------------------------------------------------------------
 
-    def _start(self) -> StreamOffset:
-        if self._position is None:
-            self._position = self._resume()
-        return self._position
-
     def _resume(self) -> StreamOffset:
         job = self._settings.job
         committed = self._table.committed_batch(job)
+        positions = from_map(self._table.committed_positions(job))
         self._batch_id = 0 if committed is None else committed + 1
         if committed is None:
-            return self._begin()
-        self._identity = load_identity(self._settings.checkpoint)
-        positions = from_map(self._table.committed_positions(job))
-        return StreamOffset(positions, self._identity.cluster_id, dict(self._identity.topic_ids))
+            return self._begin(positions)
+        self._table.claim(job)
+        source = self._table.committed_source(job)
+        return StreamOffset(positions, source.cluster_id, dict(source.topic_ids))
 
-    def _begin(self) -> StreamOffset:
-        """A job whose start depends on the moment writes down where it began."""
-        start = self._planner.initial()
-        if self._options.starting != Everywhere(EARLIEST):
+    def _begin(self, taken_over: Positions) -> StreamOffset:
+        """Where the options say, but not before what those have left whose table it was."""
+        initial = self._planner.initial()
+        self._table.claim(self._settings.job)
+        start = replace(
+            initial,
+            positions={
+                partition: max(offset, taken_over.get(partition, 0))
+                for partition, offset in initial.positions.items()
+            },
+        )
+        if start != initial or self._options.starting != Everywhere(EARLIEST):
+            # The same question would have another answer later: write down where it was.
             self._commit([], [], self._row_schema(), start)
         return start
 
@@ -140,10 +143,14 @@ class ParquetJob:
         schema: pa.Schema,
         end: StreamOffset,
     ) -> None:
-        # A topic keeps the id that the table's positions are of, until new ones are in the table.
-        self._remember(end.cluster_id, {**end.topic_ids, **self._identity.topic_ids})
         is_new = self._table.commit(
-            self._settings.job, self._batch_id, files, parked, schema, to_map(end.positions)
+            self._settings.job,
+            self._batch_id,
+            files,
+            parked,
+            schema,
+            to_map(end.positions),
+            SourceIds(end.cluster_id, end.topic_ids),
         )
         if not is_new:
             raise ForeignCheckpoint(
@@ -152,29 +159,25 @@ class ParquetJob:
             )
         self._batch_id += 1
         self._position = end
-        self._remember(end.cluster_id, end.topic_ids)
-
-    def _remember(self, cluster_id: str, topic_ids: dict[str, str]) -> None:
-        identity = SourceIdentity(cluster_id, topic_ids)
-        if identity != self._identity:
-            save_identity(self._settings.checkpoint, identity)
-            self._identity = identity
 
     # --- what the tasks do ------------------------------------------------------------------------
 
     def _write(self, ranges: Sequence[OffsetRange]) -> tuple[list[TaskResult], pa.Schema]:
         """Files of all ranges, after as many attempts as new fields make necessary."""
         self._spec = with_reader_defaults(self._spec, sorted({one.topic for one in ranges}))
+        schema = self._row_schema()
         if self._spec.is_discovering and not len(self._spec.fields):
             samples = [(one,) for one in samples_of(ranges)]
-            self._widen(self._run(samples, is_sample=True))
+            if self._widen(self._run(samples, schema, is_sample=True)):
+                schema = self._row_schema()
         shares = self._shares(ranges)
         for _ in range(WIDENINGS_MAX):
-            schema = self._row_schema()
-            results = self._run(shares)
+            results = self._run(shares, schema)
             if not self._widen(results):
                 _raise_if_unwritten(results)
                 return results, schema
+            self._discard(results)
+            schema = self._row_schema()
         raise TooManyFields(
             f"the records of one batch had new fields {WIDENINGS_MAX} times in a row; "
             "keep their values as they are (format raw)"
@@ -189,20 +192,30 @@ class ParquetJob:
         )
 
     def _run(
-        self, shares: Sequence[tuple[OffsetRange, ...]], *, is_sample: bool = False
+        self,
+        shares: Sequence[tuple[OffsetRange, ...]],
+        schema: pa.Schema,
+        *,
+        is_sample: bool = False,
     ) -> list[TaskResult]:
-        schema = self._row_schema()
-        layout = self._table.layout
         results = self._run_tasks(
             [
-                TaskWork(ranges, self._read, self._spec, layout, schema, is_sample)
+                TaskWork(ranges, self._read, self._spec, self._table.layout, schema, is_sample)
                 for ranges in shares
             ]
         )
-        for result in results:
-            if result.failure is not None:
-                raise result.failure
+        failures = [result.failure for result in results if result.failure is not None]
+        if failures:
+            self._discard(results)
+            # One that no second try can heal decides; the others may be there because of it.
+            raise min(failures, key=lambda failure: failure.retriable)
         return results
+
+    def _discard(self, results: Sequence[TaskResult]) -> None:
+        """Files of tasks that did well, in a batch that is begun anew."""
+        for result in results:
+            files = (*result.files, *result.parked)
+            self._table.layout.discard(*(DataFile.from_json(text).path for text in files))
 
     def _widen(self, results: Sequence[TaskResult]) -> bool:
         """True if tasks have found fields that the spec did not have."""

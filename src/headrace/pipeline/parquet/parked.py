@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headrace.pipeline.parquet.calendar import within_calendar
 from headrace.pipeline.parquet.file_writer import ParquetFile
 from headrace.pipeline.tables.errors import refusals_named
+from headrace.pipeline.tables.file_options import writer_options
+from headrace.pipeline.tables.row_groups import RowGroups
 from headrace.pipeline.tables.schemas import PARKED_SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from headrace.pipeline.decoding.model import BadValue
     from headrace.pipeline.ranges import OffsetRange
@@ -19,9 +22,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.tables.file_layout import FileLayout
     from headrace.records.columns import BadBatch
 
-ROWS_AT_ONCE = 1_000
-OPTIONS = {"compression": "zstd"}
-_OF_RECORDS = ("offset", "timestamp", "key", "value", "headers")
+TIMESTAMP = "timestamp"
 
 
 class ParkedWriter:
@@ -30,56 +31,61 @@ class ParkedWriter:
     def __init__(self, layout: FileLayout, ranges: Sequence[OffsetRange]) -> None:
         self._layout = layout
         self._ranges = tuple(ranges)
+        self._waiting = RowGroups(PARKED_SCHEMA)
         self._file: ParquetFile | None = None
 
     def add_records(
         self, range_: OffsetRange, records: pa.RecordBatch, bad: Sequence[BadValue]
     ) -> None:
         """Records whose values are bad; a bad value's index is its row."""
-        for first in range(0, len(bad), ROWS_AT_ONCE):
-            some = bad[first : first + ROWS_AT_ONCE]
-            names = [name for name in _OF_RECORDS if name in records.schema.names]
-            rows = records.select(names).take(pa.array([one.index for one in some], pa.int64()))
-            self._write(
-                [
-                    _row(range_, one.reason, row["offset"], row)
-                    for one, row in zip(some, rows.to_pylist(), strict=True)
-                ]
-            )
+        rows = records.take(pa.array([one.index for one in bad], pa.int64()))
+        columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+        if self._layout.needs_calendar:
+            columns[TIMESTAMP] = within_calendar(columns[TIMESTAMP])
+        reasons = pa.array([one.reason for one in bad], pa.string())
+        self._add(range_, {**columns, "last_offset": columns["offset"], "reason": reasons})
 
     def add_batches(self, range_: OffsetRange, bad: Sequence[BadBatch]) -> None:
         """Batches that are broken, as they lie on disk; each range parks its own offsets of one."""
         for one in bad:
-            first = max(one.base_offset, range_.start)
-            last = min(one.last_offset, range_.end - 1)
-            values = {"offset": first, "value": bytes(one.data)}
-            self._write([_row(range_, one.reason, last, values)])
+            # What a broken batch says of its offsets may be nonsense, but it is within the range.
+            first = min(max(one.base_offset, range_.start), range_.end - 1)
+            last = max(min(one.last_offset, range_.end - 1), first)
+            row = {
+                "offset": pa.array([first], pa.int64()),
+                "last_offset": pa.array([last], pa.int64()),
+                "value": pa.array([bytes(one.data)], pa.binary()),
+                "reason": pa.array([one.reason], pa.string()),
+            }
+            self._add(range_, row)
 
     def close(self) -> list[DataFile]:
-        if self._file is None:
-            return []
         with refusals_named(self._layout.root):
-            return [self._file.close()]
+            self._write(self._waiting.rest())
+            return [] if self._file is None else [self._file.close()]
 
     def abandon(self) -> None:
         if self._file is not None:
             self._file.abandon()
 
-    def _write(self, rows: list[dict[str, Any]]) -> None:
+    def _add(self, range_: OffsetRange, columns: Mapping[str, pa.Array]) -> None:
+        count = len(columns["offset"])
+        place: dict[str, Any] = {"topic": range_.topic, "partition": range_.partition}
+        arrays = []
+        for field in PARKED_SCHEMA:
+            if field.name in place:
+                arrays.append(pa.repeat(pa.scalar(place[field.name], field.type), count))
+            elif field.name in columns:
+                arrays.append(columns[field.name].cast(field.type))
+            else:
+                arrays.append(pa.nulls(count, field.type))
         with refusals_named(self._layout.root):
+            self._write(self._waiting.add(pa.RecordBatch.from_arrays(arrays, schema=PARKED_SCHEMA)))
+
+    def _write(self, groups: Sequence[pa.Table]) -> None:
+        for group in groups:
             if self._file is None:
                 new_file = self._layout.new_parked_file(self._ranges)
-                self._file = ParquetFile(self._layout, new_file, PARKED_SCHEMA, dict(OPTIONS))
-            self._file.add(pa.RecordBatch.from_pylist(rows, schema=PARKED_SCHEMA))
-
-
-def _row(
-    range_: OffsetRange, reason: str, last_offset: int, values: dict[str, Any]
-) -> dict[str, Any]:
-    return {
-        **values,
-        "topic": range_.topic,
-        "partition": range_.partition,
-        "last_offset": last_offset,
-        "reason": reason,
-    }
+                options = writer_options(PARKED_SCHEMA, group.num_rows)
+                self._file = ParquetFile(self._layout, new_file, PARKED_SCHEMA, options)
+            self._file.write(group)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -48,15 +49,24 @@ def rows_of(
     """The rows of the records whose values are good."""
     if decoded.good is not None:
         records = records.take(decoded.good)
-    count = records.num_rows
-    own = {
-        "topic": lambda: pa.repeat(pa.scalar(range_.topic, pa.string()), count),
-        "partition": lambda: pa.repeat(pa.scalar(range_.partition, pa.int32()), count),
-    }
+    own: dict[str, str | int] = {"topic": range_.topic, "partition": range_.partition}
     arrays = []
     for name in schema.names[: len(schema) - decoded.columns.num_columns]:
-        arrays.append(own[name]() if name in own else _cast(records.column(name), schema, name))
+        if name in own:
+            arrays.append(_repeated(own[name], _RECORD_FIELDS[name], records.num_rows))
+        else:
+            arrays.append(_cast(records.column(name), schema, name))
     return pa.RecordBatch.from_arrays([*arrays, *decoded.columns.columns], schema=schema)
+
+
+def _repeated(value: str | int, kind: pa.DataType, count: int) -> pa.Array:
+    """Part of an array that is kept: the next batch has the same topic and partition."""
+    return _kept(value, kind, 1 << max(0, count - 1).bit_length()).slice(0, count)
+
+
+@lru_cache(maxsize=4)
+def _kept(value: str | int, kind: pa.DataType, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value, kind), count)
 
 
 def _cast(column: pa.Array, schema: pa.Schema, name: str) -> pa.Array:

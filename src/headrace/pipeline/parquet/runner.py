@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from headrace.model.errors import HeadraceError
 from headrace.pipeline.parquet.errors import TaskFailed
-from headrace.pipeline.parquet.file_options import ROW_GROUP_ROWS, writer_options
 from headrace.pipeline.parquet.progress import ParquetReport
 from headrace.pipeline.tables.errors import CompactionNotPossible
 
@@ -53,8 +52,8 @@ class Runner:
         self._sleep = sleep
         self._report = ParquetReport()
         self._failures = 0
-        self._uncompacted = 0
         self._is_compacting = settings.compact
+        self._is_compaction_due = False
         self._began = time.monotonic()
 
     def until_empty(self) -> ParquetReport:
@@ -91,7 +90,7 @@ class Runner:
             self._report = self._report.plus(progress)
             if self._on_progress is not None:
                 self._on_progress(progress)
-            self._maybe_compact()
+            self._maybe_compact(progress.batch_id)
         return progress
 
     def _pause(self, seconds: float) -> None:
@@ -100,15 +99,14 @@ class Runner:
             self._sleep(step)
             seconds -= step
 
-    def _maybe_compact(self) -> None:
-        self._uncompacted += 1
-        if not self._is_compacting or self._uncompacted < self._settings.compact_batches:
+    def _maybe_compact(self, batch_id: int) -> None:
+        """A large one is done in parts, one after each batch: readers wait for batches."""
+        self._is_compaction_due |= (batch_id + 1) % self._settings.compact_batches == 0
+        if not self._is_compacting or not self._is_compaction_due:
             return
-        self._uncompacted = 0
-        schema = self._table.schema()
-        options = None if schema is None else writer_options(schema, ROW_GROUP_ROWS)
+        self._is_compaction_due = False
         try:
-            report = self._table.compact(self._settings.compact_bytes_target, options)
+            report = self._table.compact(self._settings.compact_bytes_target)
         except CompactionNotPossible as error:
             self._is_compacting = False
             log.warning("no compaction from now on: %s", error.message)
@@ -118,6 +116,7 @@ class Runner:
                 raise
             log.warning("no compaction this time: %s", error.message)
             return
+        self._is_compaction_due = not report.is_complete
         if report.files_before:
             log.info("%d files became %d", report.files_before, report.files_after)
 

@@ -26,14 +26,13 @@ class ParquetSettings:
     decoding: Mapping[str, str] = field(default_factory=dict, repr=False)
     partition_by: str = "hour"
     checkpoint: str = ""
-    """A directory for the ids of the topics, by which one that was made anew is noticed; positions
-    are kept in the table alone. Empty: none."""
+    """Not used: whatever the engine has to remember is in the table."""
     trigger_seconds: float = 5.0
     compact: bool = True
     file_bytes_target: int = 256 * MEBIBYTE
     """About this much goes into one file, if there is that much."""
     compact_batches: int = 50
-    """So many commits, then a compaction."""
+    """So many commits, then a compaction; counted in the table, over all runs."""
     compact_bytes_target: int = 128 * MEBIBYTE
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     """For the table, as ``open_table`` takes them."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.pipeline.parquet.file_options import ROW_GROUP_ROWS
-from headrace.pipeline.source.splitting import split_ranges
+from headrace.pipeline.tables.file_options import ROW_GROUP_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,37 +45,32 @@ class TaskResult:
     parked: tuple[str, ...] = ()
     new_fields: pa.Schema | None = None
     """Fields that the table lacks: nothing was written, the work has to be done again."""
-    failure: HeadraceError | None = field(default=None)
+    failure: HeadraceError | None = None
 
 
 def share_out(
     ranges: Sequence[OffsetRange], slots: int, records_per_file: int
 ) -> list[tuple[OffsetRange, ...]]:
-    """Ranges for each task: every slot has something to do where there is enough for it, a file
-    does not grow beyond its target, and what is small goes into one file together.
+    """Ranges for each task, the same number of records for all: every slot has something to do
+    where there is enough for it, no file grows beyond its target, and what is small goes into one.
     """
     total = sum(one.end - one.start for one in ranges)
-    share = min(records_per_file, max(ROW_GROUP_ROWS, -(-total // max(1, slots))))
+    rounds = -(-total // (records_per_file * slots))
+    count = min(rounds * slots, -(-total // ROW_GROUP_ROWS))
+    size = -(-total // max(1, count))
     tasks: list[tuple[OffsetRange, ...]] = []
     room = 0
-    for piece in split_ranges(ranges, None, share):
-        size = piece.end - piece.start
-        if size > room:
-            tasks.append(())
-            room = share
-        tasks[-1] = (*tasks[-1], piece)
-        room -= size
+    for range_ in ranges:
+        start = range_.start
+        while start < range_.end:
+            if not room:
+                tasks.append(())
+                room = size
+            end = min(range_.end, start + room)
+            tasks[-1] += (range_._replace(start=start, end=end),)
+            room -= end - start
+            start = end
     return tasks
-
-
-def halves(ranges: Sequence[OffsetRange]) -> tuple[tuple[OffsetRange, ...], ...]:
-    """The same offsets in two parts."""
-    if len(ranges) > 1:
-        middle = len(ranges) // 2
-        return tuple(ranges[:middle]), tuple(ranges[middle:])
-    (only,) = ranges
-    cut = (only.start + only.end) // 2
-    return (only._replace(end=cut),), (only._replace(start=cut),)
 
 
 def samples_of(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:

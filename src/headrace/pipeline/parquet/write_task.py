@@ -10,20 +10,22 @@ import pickle
 from typing import TYPE_CHECKING
 
 from headrace.model.errors import HeadraceError
+from headrace.pipeline.decoding.aligned_decoder import without_bad
 from headrace.pipeline.decoding.spec import make_decoder
+from headrace.pipeline.parquet.calendar import beyond_calendar
 from headrace.pipeline.parquet.errors import TaskFailed
-from headrace.pipeline.parquet.file_writer import PartitionedWriter, TooManyFiles
+from headrace.pipeline.parquet.file_writer import PartitionedWriter
 from headrace.pipeline.parquet.parked import ParkedWriter
 from headrace.pipeline.parquet.rows import rows_of
-from headrace.pipeline.parquet.tasks import TaskResult, TaskWork, halves
+from headrace.pipeline.parquet.tasks import TaskResult, TaskWork
 from headrace.pipeline.reading import read_range
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     import pyarrow as pa
 
-    from headrace.pipeline.decoding.model import ValueDecoder
+    from headrace.pipeline.decoding.model import DecodedValues, ValueDecoder
     from headrace.pipeline.decoding.spec import DecoderSpec
     from headrace.pipeline.ranges import OffsetRange
     from headrace.pipeline.read_settings import ReadSettings
@@ -43,41 +45,45 @@ def run_task(work: TaskWork) -> TaskResult:
     cannot succeed.
     """
     try:
-        return write_ranges(work, work.ranges)
+        return write_ranges(work)
     except HeadraceError as error:
         return TaskResult(failure=_that_travels(error))
 
 
-def write_ranges(
-    work: TaskWork, ranges: Sequence[OffsetRange], read: Read = read_range
-) -> TaskResult:
-    """In two halves where the rows belong to too many hours."""
-    attempt = _Attempt(work, ranges, read)
+def write_ranges(work: TaskWork, read: Read = read_range) -> TaskResult:
+    attempt = _Attempt(work)
     try:
-        return attempt.run()
-    except TooManyFiles:
-        attempt.abandon()
-        first, second = (write_ranges(work, half, read) for half in halves(ranges))
-        return _joined(work.spec, first, second)
+        for range_ in work.ranges:
+            for columns in read(range_, work.read):
+                attempt.take(range_, columns)
+        return attempt.finish()
     except BaseException:
         attempt.abandon()
         raise
 
 
 class _Attempt:
-    def __init__(self, work: TaskWork, ranges: Sequence[OffsetRange], read: Read) -> None:
+    def __init__(self, work: TaskWork) -> None:
         self._work = work
-        self._ranges = ranges
-        self._read = read
         self._decoder = _decoder_of(work.spec)
-        self._writer = PartitionedWriter(work.layout, work.schema, ranges)
-        self._parked = ParkedWriter(work.layout, ranges)
+        self._writer = PartitionedWriter(work.layout, work.schema, work.ranges)
+        self._parked = ParkedWriter(work.layout, work.ranges)
         self._found: list[pa.Schema] = []
 
-    def run(self) -> TaskResult:
-        for range_ in self._ranges:
-            for columns in self._read(range_, self._work.read):
-                self._take(range_, columns)
+    def take(self, range_: OffsetRange, columns: Columns) -> None:
+        records = columns.batch
+        decoded = None
+        if records.num_rows:
+            decoded = self._decoder.decode(records.column("value"))
+            self._note(decoded.new_fields)
+        if self._work.is_sample or self._found:
+            return  # go on looking for fields, but nothing of this attempt will be used
+        if columns.bad:
+            self._parked.add_batches(range_, columns.bad)
+        if decoded is not None:
+            self._write(range_, records, decoded)
+
+    def finish(self) -> TaskResult:
         if self._work.is_sample or self._found:
             self.abandon()
             return TaskResult(new_fields=self._work.spec.combined(self._found))
@@ -90,35 +96,21 @@ class _Attempt:
         self._writer.abandon()
         self._parked.abandon()
 
-    def _take(self, range_: OffsetRange, columns: Columns) -> None:
-        records = columns.batch
-        decoded = None
-        if records.num_rows:
-            decoded = self._decoder.decode(records.column("value"))
-            self._note(decoded.new_fields)
-        if self._work.is_sample or self._found:
-            return  # go on looking for fields, but nothing of this attempt will be used
-        if columns.bad:
-            self._parked.add_batches(range_, columns.bad)
-        if decoded is None:
-            return
+    def _write(self, range_: OffsetRange, records: pa.RecordBatch, decoded: DecodedValues) -> None:
+        rows = rows_of(records, decoded, range_, self._work.schema)
+        if self._work.layout.needs_calendar and (wild := beyond_calendar(rows)):
+            decoded = without_bad(decoded, decoded.columns, wild, records.num_rows)
+            rows = rows_of(records, decoded, range_, self._work.schema)
         if decoded.bad:
             self._parked.add_records(range_, records, decoded.bad)
-        if decoded.columns.num_rows:
-            self._writer.write(rows_of(records, decoded, range_, self._work.schema))
+        if rows.num_rows:
+            self._writer.write(rows)
 
     def _note(self, new_fields: pa.Schema) -> None:
         if len(new_fields) and new_fields not in self._found:
             self._found.append(new_fields)
             if len(self._found) > SCHEMAS_PENDING_MAX:
                 self._found = [self._work.spec.combined(self._found)]
-
-
-def _joined(spec: DecoderSpec, first: TaskResult, second: TaskResult) -> TaskResult:
-    found = [one.new_fields for one in (first, second) if one.new_fields is not None]
-    if found:
-        return TaskResult(new_fields=spec.combined(found))
-    return TaskResult(files=first.files + second.files, parked=first.parked + second.parked)
 
 
 def _decoder_of(spec: DecoderSpec) -> ValueDecoder:

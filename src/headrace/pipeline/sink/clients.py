@@ -6,14 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
-from headrace.model.errors import HeadraceError, RecordTooLarge
+from headrace.model.errors import (
+    HeadraceError,
+    RecordTooLarge,
+    TransactionalIdAuthorizationFailed,
+)
 from headrace.pipeline.broker_view import named_error, quiet_logger
 from headrace.pipeline.client_settings import librdkafka_settings
 from headrace.pipeline.errors import UnusableClientOption
 from headrace.pipeline.sink.errors import DeliveryFailed, SinkFenced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+
+    from confluent_kafka import Message
 
 QUEUE_KIB_MAX = 128 * 1024
 
@@ -37,13 +43,36 @@ _FENCED = frozenset(
         KafkaError.INVALID_TXN_STATE,
     }
 )
+_CONSEQUENCES = frozenset(
+    {
+        KafkaError._STATE,
+        KafkaError._FATAL,
+        KafkaError._PURGE_QUEUE,
+        KafkaError._PURGE_INFLIGHT,
+    }
+)
+"""What the library says of everything that comes after a failure, whatever its reason was."""
+
+
+class Refusals:
+    """The first record that was not taken, told by a callback while the producer is polled.
+
+    The calls that fail afterwards say just that something has failed.
+    """
+
+    def __init__(self) -> None:
+        self.first: HeadraceError | None = None
+
+    def on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None and self.first is None and error.code() not in _CONSEQUENCES:
+            self.first = named(KafkaException(error), f"a record for {message.topic()}")
 
 
 def make_producer(
     kafka: Mapping[str, str],
     defaults: Mapping[str, str],
     fixed: Mapping[str, str],
-    on_delivery: Callable[..., None] | None = None,
+    refusals: Refusals,
 ) -> Producer:
     """The user's settings are stronger than the defaults, and weaker than what is fixed."""
     settings: dict[str, Any] = {
@@ -51,11 +80,18 @@ def make_producer(
         **defaults,
         **librdkafka_settings(kafka, "producer"),
         **fixed,
+        "on_delivery": refusals.on_delivery,
+        "error_cb": _ignore,
     }
-    if on_delivery is not None:
-        settings["on_delivery"] = on_delivery
     made: Producer = _make(Producer, settings)
     return made
+
+
+def _ignore(error: KafkaError) -> None:
+    """Connections that fail heal, or end as another error.
+
+    Only if there is such a callback do ``poll`` and ``flush`` raise what ends a producer.
+    """
 
 
 def make_consumer(kafka: Mapping[str, str], fixed: Mapping[str, str]) -> Consumer:
@@ -73,11 +109,22 @@ def _make(kind: Any, settings: dict[str, Any]) -> Any:
 def named(failure: KafkaException, what: str) -> HeadraceError:
     """The error of ours that says the same as this one of the library."""
     error: KafkaError = failure.args[0]
-    if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
-        return RecordTooLarge(f"{what}: {error.str()}; see kafka.message.max.bytes")
-    if error.code() == KafkaError._STATE:
-        # What the library says once records of the transaction have failed, whatever the reason.
+    code, text = error.code(), f"{what}: {error.str()}"
+    if code == KafkaError.MSG_SIZE_TOO_LARGE:
+        return RecordTooLarge(
+            f"{text}; the client's limit is kafka.message.max.bytes, the topic's max.message.bytes"
+        )
+    if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+        return UnusableClientOption(
+            f"{text}; kafka.transaction.timeout.ms may be as much as the broker's"
+            " transaction.max.timeout.ms"
+        )
+    if code == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        return TransactionalIdAuthorizationFailed(text)
+    if code == KafkaError._MSG_TIMED_OUT:
+        return DeliveryFailed(f"{what}: not acknowledged in time")
+    if code in _CONSEQUENCES:
         return DeliveryFailed(f"{what}: records before this one were not taken")
-    if error.code() in _FENCED:
-        return SinkFenced(f"{what}: {error.str()}")
+    if code in _FENCED:
+        return SinkFenced(text)
     return named_error(error, what)

@@ -52,7 +52,8 @@ def check_schema(schema: StructType, topic: str | None) -> None:
         raise InvalidSinkSchema("no topic: give the option 'topic' or a column 'topic'")
     _raise_unless(types, "key", TEXT_OR_BYTES, "string or binary")
     _raise_unless(types, "value", TEXT_OR_BYTES, "string or binary")
-    _raise_unless(types, "topic", TEXT, "string")
+    if topic is None:
+        _raise_unless(types, "topic", TEXT, "string")
     _raise_unless(types, "partition", (IntegerType,), "int")
     if "headers" in types and not _is_headers(types["headers"]):
         raise InvalidSinkSchema(
@@ -113,7 +114,10 @@ def _column(batch: pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array:
 
 def _raise_if_bad(topics: pa.DictionaryArray, partitions: pa.Array, headers: pa.Array) -> None:
     if topics.null_count:
-        raise InvalidSinkRow(f"{topics.null_count} rows have a null in column 'topic'")
+        raise InvalidSinkRow(
+            f"{topics.null_count} rows have a null in column 'topic': fill it, or give the option"
+            " 'topic' for all rows"
+        )
     lowest = pc.min(partitions).as_py()
     if lowest is not None and lowest < 0:
         raise InvalidSinkRow(f"column 'partition' holds {lowest}; leave it null for any partition")

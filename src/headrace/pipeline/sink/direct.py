@@ -8,50 +8,45 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.pipeline.client_settings import timeout_seconds
-from headrace.pipeline.sink.clients import make_producer
+from headrace.pipeline.sink.clients import Refusals, make_producer
 from headrace.pipeline.sink.columns import to_staged, topics_of
 from headrace.pipeline.sink.errors import DeliveryFailed
-from headrace.pipeline.sink.producing import check_topics, produce_rows
+from headrace.pipeline.sink.producing import check_topics, flush, produce_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
-    from confluent_kafka import KafkaError, Message
 
 DELIVERY_TIMEOUT = "delivery.timeout.ms"
 DELIVERY_TIMEOUT_MS = 120_000
 
 
-def send(batches: Iterable[pa.RecordBatch], topic: str | None, kafka: Mapping[str, str]) -> int:
-    """Send all rows and return how many, once the broker has acknowledged each of them."""
-    failures: list[str] = []
-
-    def delivered(error: KafkaError | None, message: Message) -> None:
-        if error is not None and not failures:
-            failures.append(f"a record for {message.topic()}: {error.str()}")
-
+def send(batches: Iterable[pa.RecordBatch], topic: str | None, kafka: Mapping[str, str]) -> None:
+    """Send all rows, and return once the broker has acknowledged each of them."""
+    refusals = Refusals()
     defaults = {DELIVERY_TIMEOUT: str(DELIVERY_TIMEOUT_MS)}
-    producer = make_producer(kafka, defaults, {}, delivered)
+    producer = make_producer(kafka, defaults, {}, refusals)
     stalled_seconds_max = timeout_seconds(kafka, DELIVERY_TIMEOUT, DELIVERY_TIMEOUT_MS)
     highest: dict[str, int] = {}
-    rows = 0
     for batch in batches:
         staged = to_staged(batch, topic)
-        unseen = {t: p for t, p in topics_of(staged).items() if p > highest.get(t, -2)}
+        unseen = {
+            name: partition
+            for name, partition in topics_of(staged).items()
+            if name not in highest or partition > highest[name]
+        }
         check_topics(producer, unseen)
         highest.update(unseen)
         produce_rows(producer, staged, stalled_seconds_max)
-        rows += staged.num_rows
-        _raise_if_failed(failures)
+        _raise_first(refusals)
     # The library gives up on a record by itself in half of this time.
-    left = producer.flush(2 * stalled_seconds_max)
-    _raise_if_failed(failures)
+    left = flush(producer, 2 * stalled_seconds_max)
+    _raise_first(refusals)
     if left:
         raise DeliveryFailed(f"{left} records were not acknowledged")
-    return rows
 
 
-def _raise_if_failed(failures: list[str]) -> None:
-    if failures:
-        raise DeliveryFailed(failures[0])
+def _raise_first(refusals: Refusals) -> None:
+    if refusals.first is not None:
+        raise refusals.first

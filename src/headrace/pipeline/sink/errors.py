@@ -36,8 +36,20 @@ class DeliveryFailed(PipelineError):
 
 
 class SinkFenced(PipelineError):
-    """Another run of the same query writes now, or the transaction took too long; it was undone."""
+    """Another run of the same query writes now, or the transaction took too long; it was undone.
+
+    Trying again is safe, and often enough: the other run may be what is left of a killed driver,
+    and the broker may have been away for a part of the transaction's time.
+    """
+
+    retriable = True
 
 
 class SinkAheadOfCheckpoint(PipelineError):
     """The output holds later batches than the checkpoint knows of: they do not belong together."""
+
+
+class SinkOfAnotherQuery(PipelineError):
+    """The sink's id is one under which another query has written: their batches would mix."""
+
+    blame = Blame.CLIENT

@@ -1,14 +1,15 @@
-"""Which batch a sink has written last, kept where a transaction can reach it.
+"""Which batch a sink has written last, and for which query, kept where a transaction can reach it.
 
 The broker remembers it as the offset that a consumer group named after the sink has committed, on a
 topic that holds no records. Kafka commits such an offset in the same transaction as the records,
 and finds it again at once, without reading a log: there is nothing to scan, and the open
-transaction of one sink never keeps another from seeing its own record.
+transaction of one sink never keeps another from seeing its own entry. The query's id is the
+offset's metadata.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -28,8 +29,15 @@ LEDGER_TOPIC = "__headrace_sinks"
 REQUEST_SECONDS_MAX = 60.0
 
 
+class LedgerEntry(NamedTuple):
+    """``query_id`` is empty for batches that belong to no streaming query."""
+
+    batch_id: int
+    query_id: str
+
+
 class Ledger:
-    """The record of one sink, read when this is made.
+    """The entry of one sink, read when this is made.
 
     Make it only after ``init_transactions`` under the same name: before that, an older run could
     still commit.
@@ -41,19 +49,19 @@ class Ledger:
         consumer = make_consumer(kafka, {**fixed, "enable.auto.commit": "false"})
         try:
             self._group = consumer.consumer_group_metadata()
-            self.last_batch = _last_batch(consumer)
-            """The batch that was written last; None if there was none."""
+            self.last = _last_entry(consumer)
+            """What was written last; None if there was nothing."""
         finally:
             consumer.close()
 
-    def record(self, producer: Producer, batch_id: int) -> None:
-        """Make the batch's record a part of the producer's open transaction."""
+    def record(self, producer: Producer, entry: LedgerEntry, timeout_seconds: float) -> None:
+        """Make the entry a part of the producer's open transaction."""
         # The next one to read, as offsets are: so batch 0 can be told from nothing.
-        position = TopicPartition(LEDGER_TOPIC, 0, batch_id + 1)
-        producer.send_offsets_to_transaction([position], self._group, REQUEST_SECONDS_MAX)
+        position = TopicPartition(LEDGER_TOPIC, 0, entry.batch_id + 1, entry.query_id)
+        producer.send_offsets_to_transaction([position], self._group, timeout_seconds)
 
 
-def _last_batch(consumer: Consumer) -> int | None:
+def _last_entry(consumer: Consumer) -> LedgerEntry | None:
     try:
         # Waits for the end of a transaction that is just storing one: only committed ones count.
         (found,) = consumer.committed(
@@ -63,7 +71,7 @@ def _last_batch(consumer: Consumer) -> int | None:
         raise named(failure, "asking which batch was written last") from failure
     if found.error is not None:
         raise named(KafkaException(found.error), "asking which batch was written last")
-    return found.offset - 1 if found.offset > 0 else None
+    return LedgerEntry(found.offset - 1, found.metadata or "") if found.offset > 0 else None
 
 
 def _ensure_topic(kafka: Mapping[str, str]) -> None:
@@ -79,7 +87,7 @@ def _create_topic(kafka: Mapping[str, str]) -> None:
     admin = AdminClient({**librdkafka_settings(kafka, "admin")}, logger=quiet_logger())
     wanted = NewTopic(LEDGER_TOPIC, 1, -1, config={"cleanup.policy": "compact"})
     try:
-        admin.create_topics([wanted])[LEDGER_TOPIC].result(REQUEST_SECONDS_MAX)
+        admin.create_topics([wanted], request_timeout=REQUEST_SECONDS_MAX)[LEDGER_TOPIC].result()
     except KafkaException as failure:
         if failure.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise named(failure, f"creating topic {LEDGER_TOPIC}") from failure

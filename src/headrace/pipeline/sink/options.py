@@ -5,6 +5,7 @@ Spark hands option names over in lower case; Kafka's own are in lower case anywa
 
 from __future__ import annotations
 
+import os
 import posixpath
 import tempfile
 from enum import Enum
@@ -19,6 +20,8 @@ KAFKA_PREFIX = "kafka."
 OWN_PREFIX = "headrace."
 # What the source reads; a job may hand the same options to both ends.
 READ_PREFIX = "headrace.read."
+TRANSACTIONAL_ID = "kafka.transactional.id"
+IDEMPOTENCE = "kafka.enable.idempotence"
 
 TOPIC = "topic"
 DELIVERY = "headrace.delivery"
@@ -31,8 +34,9 @@ OWN_OPTIONS = frozenset({DELIVERY, STAGING_LOCATION, STAGING_INLINE_BYTES, SINK_
 CHECKPOINT_LOCATION = "checkpointlocation"
 STAGING_DIRECTORY = "headrace-staging"
 
-# What one task may send to the driver inside its commit message. Spark keeps these in memory.
-INLINE_BYTES = 1024 * 1024
+# What one task may send to the driver inside its commit message. Spark keeps those of all tasks in
+# memory: of 2,000 tasks they are half of what it allows (spark.driver.maxResultSize).
+INLINE_BYTES = 256 * 1024
 INLINE_BYTES_MAX = 64 * 1024 * 1024
 SINK_ID_CHARACTERS_MAX = 200
 
@@ -58,7 +62,7 @@ def parse_options(options: Mapping[str, str], default_delivery: Delivery) -> Sin
     """Raises ``InvalidSinkOption`` for what is unknown or makes no sense."""
     given = {name.lower(): value for name, value in options.items()}
     _raise_if_unknown(given)
-    kafka = client_settings(given)
+    kafka = _client_settings(given)
     if not kafka.get("bootstrap.servers"):
         raise InvalidSinkOption("option kafka.bootstrap.servers is missing: which broker?")
     sink_id = given.get(SINK_ID)
@@ -80,7 +84,7 @@ def parse_options(options: Mapping[str, str], default_delivery: Delivery) -> Sin
     )
 
 
-def client_settings(options: Mapping[str, str]) -> dict[str, str]:
+def _client_settings(options: Mapping[str, str]) -> dict[str, str]:
     """Every ``kafka.x`` as ``x``."""
     return {
         name.removeprefix(KAFKA_PREFIX): value
@@ -96,9 +100,10 @@ def _raise_if_unknown(given: Mapping[str, str]) -> None:
             raise InvalidSinkOption(
                 f"there is no option {name}; the sink has {', '.join(sorted(OWN_OPTIONS))}"
             )
-    for name in ("kafka.transactional.id", "kafka.enable.idempotence"):
-        if name in given:
-            raise InvalidSinkOption(f"{name} is the sink's own business; see {DELIVERY}")
+    if TRANSACTIONAL_ID in given:
+        raise InvalidSinkOption(f"{TRANSACTIONAL_ID} is the sink's own business; see {DELIVERY}")
+    if given.get(IDEMPOTENCE, "true").lower() != "true":
+        raise InvalidSinkOption(f"{IDEMPOTENCE} cannot be switched off; see {DELIVERY}")
 
 
 def _delivery(given: Mapping[str, str], default: Delivery) -> Delivery:
@@ -120,10 +125,12 @@ def _number(given: Mapping[str, str], name: str, default: int, maximum: int) -> 
 
 
 def _staging_url(given: Mapping[str, str]) -> str:
-    """Beside the checkpoint, which the driver and all tasks can reach anyway."""
-    location = given.get(STAGING_LOCATION)
-    if location:
-        return location
-    return posixpath.join(
-        given.get(CHECKPOINT_LOCATION) or tempfile.gettempdir(), STAGING_DIRECTORY
-    )
+    """A directory of our own; beside the checkpoint unless another place is named."""
+    location = given.get(STAGING_LOCATION) or given.get(CHECKPOINT_LOCATION)
+    if not location:
+        # Shared with other users of the machine, whose directory ours must not be.
+        return posixpath.join(tempfile.gettempdir(), f"{STAGING_DIRECTORY}-{os.getuid()}")
+    if ":" not in location:
+        # Tasks may run in another working directory.
+        location = os.path.abspath(location)
+    return posixpath.join(location, STAGING_DIRECTORY)

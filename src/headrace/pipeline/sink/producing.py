@@ -1,7 +1,8 @@
 """Hands staged rows to a librdkafka producer.
 
-This is the one place where the sink does work per record in Python: some 500,000 records/s of 100 B
-on one core. ``Producer.produce_batch`` is no quicker, and knows no headers.
+This is the one place where the sink does work per record in Python; what it costs is told in
+``docs/decisions/0014-exactly-once-sink.md``. ``Producer.produce_batch`` is no quicker, and knows no
+headers.
 """
 
 from __future__ import annotations
@@ -29,30 +30,53 @@ METADATA_PAUSE_SECONDS = 0.25
 QUEUE_POLL_SECONDS = 0.05
 # Rows that are Python objects at one time.
 ROWS_AT_ONCE = 8192
+# What the library takes for "now".
+TIME_OF_WRITING = 0
 
 
 def produce_rows(producer: Producer, staged: pa.RecordBatch, stalled_seconds_max: float) -> None:
     """Queue every row. ``DeliveryFailed`` if the queue stays full for ``stalled_seconds_max``."""
     produce = producer.produce
-    for topic, value, key, partition, headers in _rows(staged):
+    for record in _records(staged):
         try:
-            produce(topic, value, key, partition, headers=headers)
+            produce(*record)
         except BufferError:
-            record = {"value": value, "key": key, "partition": partition, "headers": headers}
-            _produce_when_possible(producer, topic, record, stalled_seconds_max)
+            _produce_when_possible(producer, record, stalled_seconds_max)
         except KafkaException as failure:
-            raise named(failure, f"a record for {topic}") from failure
-    producer.poll(0)
+            raise named(failure, f"a record for {record[0]}") from failure
+    poll(producer, 0)
 
 
-def _rows(staged: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+def poll(producer: Producer, seconds: float) -> None:
+    """Let callbacks be called."""
+    try:
+        producer.poll(seconds)
+    except KafkaException as failure:
+        raise named(failure, "the producer") from failure
+
+
+def flush(producer: Producer, seconds: float) -> int:
+    """Wait until all is sent; how many records are left."""
+    try:
+        left: int = producer.flush(seconds)
+    except KafkaException as failure:
+        raise named(failure, "the producer") from failure
+    return left
+
+
+def _records(staged: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    """The arguments of ``Producer.produce``; with names they would take twice the time."""
     for start in range(0, staged.num_rows, ROWS_AT_ONCE):
         topics, partitions, keys, values, headers = staged.slice(start, ROWS_AT_ONCE).columns
+        rows = len(topics)
         yield from zip(
             _topics(topics),
             _objects(values),
             _objects(keys),
-            _objects(partitions.fill_null(PARTITION_ANY)),
+            _partitions(partitions),
+            repeat(None, rows),
+            repeat(None, rows),
+            repeat(TIME_OF_WRITING, rows),
             _headers(headers),
             strict=True,
         )
@@ -66,11 +90,18 @@ def _topics(column: pa.DictionaryArray) -> Iterable[str]:
     return names
 
 
-def _objects(column: pa.Array) -> Iterable[Any]:
+def _objects(column: pa.Array) -> Iterable[bytes | None]:
     if column.null_count == len(column):
         return repeat(None, len(column))
-    objects: list[Any] = column.to_pylist()
+    objects: list[bytes | None] = column.to_pylist()
     return objects
+
+
+def _partitions(column: pa.Array) -> Iterable[int]:
+    if column.null_count == len(column):
+        return repeat(PARTITION_ANY, len(column))
+    numbers: list[int] = column.fill_null(PARTITION_ANY).to_pylist()
+    return numbers
 
 
 def _headers(column: pa.Array) -> Iterable[list[tuple[str, bytes | None]] | None]:
@@ -83,18 +114,18 @@ def _headers(column: pa.Array) -> Iterable[list[tuple[str, bytes | None]] | None
 
 
 def _produce_when_possible(
-    producer: Producer, topic: str, record: dict[str, Any], stalled_seconds_max: float
+    producer: Producer, record: tuple[Any, ...], stalled_seconds_max: float
 ) -> None:
     deadline = time.monotonic() + stalled_seconds_max
     while time.monotonic() < deadline:
-        producer.poll(QUEUE_POLL_SECONDS)
+        poll(producer, QUEUE_POLL_SECONDS)
         try:
-            producer.produce(topic, **record)
+            producer.produce(*record)
             return
         except BufferError:
             continue
         except KafkaException as failure:
-            raise named(failure, f"a record for {topic}") from failure
+            raise named(failure, f"a record for {record[0]}") from failure
     raise DeliveryFailed(f"the broker has taken nothing for {stalled_seconds_max:.0f} s")
 
 

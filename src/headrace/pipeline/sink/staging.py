@@ -1,9 +1,9 @@
 """Rows that wait for their transaction: written by tasks, read by the driver, then removed.
 
 A task cannot take part in the driver's transaction, so it puts its rows aside as Arrow streams. A
-small piece travels inside the commit message; a larger one is a file in the staging location:
+small piece travels inside the commit message; a larger one is a file in the staging directory:
 
-    <location>/<owner>/<batch id>/<name>.arrow
+    <staging directory>/<id of the query or of the job>/<batch id>/<name>.arrow
 
 Every attempt of a task has a name of its own. Which attempt counts is decided by Spark, by whose
 message it hands to the driver; what the others left is removed with the directory of the batch.
@@ -15,6 +15,7 @@ import errno
 import logging
 import os
 import posixpath
+import re
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,6 +37,7 @@ NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 PLACE_ERRORS = (OSError, pa.ArrowException)
 # A job that was killed leaves its directory behind; nobody waits for it that long.
 ORPHAN_AGE_SECONDS = 7 * 24 * 3600
+_OWNER = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class StagedPiece(NamedTuple):
@@ -195,14 +197,17 @@ def remove_directory(url: str) -> None:
             filesystem.delete_dir(path)
 
 
-def remove_orphans(location_url: str, prefix: str, now_s: float | None = None) -> None:
-    """Remove directories of jobs that ended long ago without a word."""
+def remove_orphans(staging_url: str, now_s: float | None = None) -> None:
+    """Remove what queries and jobs left that ended long ago without a word.
+
+    In an object store directories have no age, and nothing is removed.
+    """
     oldest_s = (time.time() if now_s is None else now_s) - ORPHAN_AGE_SECONDS
-    with _tidying(location_url):
-        filesystem, path = file_system(location_url)
+    with _tidying(staging_url):
+        filesystem, path = file_system(staging_url)
         for entry in _directories(filesystem, path):
             is_old = entry.mtime is not None and entry.mtime.timestamp() < oldest_s
-            if is_old and entry.base_name.startswith(prefix):
+            if is_old and _OWNER.fullmatch(entry.base_name):
                 filesystem.delete_dir(entry.path)
 
 

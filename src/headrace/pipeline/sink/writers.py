@@ -39,15 +39,13 @@ if TYPE_CHECKING:
 
 QUERY_ID = "sql.streaming.queryId"
 BATCH_ID = "streaming.sql.batchId"
-JOB_PREFIX = "job-"
 
 
-class TaskMessage(WriterCommitMessage):
-    """What a task tells the driver: how many rows, whose they are, and where, if they wait."""
+class StagedMessage(WriterCommitMessage):
+    """What a task tells the driver: where its rows wait, and of which query they are, if any."""
 
-    def __init__(self, rows: int, owner: str, piece: StagedPiece | None) -> None:
-        self.rows = rows
-        self.owner = owner
+    def __init__(self, query_id: str, piece: StagedPiece) -> None:
+        self.query_id = query_id
         self.piece = piece
 
 
@@ -61,15 +59,22 @@ class StreamWriter(DataSourceStreamArrowWriter):
         if self._options.delivery is Delivery.AT_LEAST_ONCE:
             return _send(iterator, self._options)
         query_id, batch_id = _local_property(QUERY_ID), _local_property(BATCH_ID)
-        return _stage(iterator, self._options, query_id, batch_id)
+        if not query_id or not batch_id:
+            raise InternalError(
+                f"Spark does not tell its tasks {QUERY_ID} and {BATCH_ID}: exactly once is not"
+                " possible"
+            )
+        return StagedMessage(query_id, _stage(iterator, self._options, query_id, batch_id))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        owner, pieces = _staged(messages)
-        if owner is None:
+        query_id, pieces = _staged(messages)
+        if not pieces:
             return
         if any(piece.rows for piece in pieces):
-            write_next(self._options.kafka, owner, pieces, batchId)
-        remove_batches(posixpath.join(self._options.staging_url, owner), batchId)
+            write_next(self._options.kafka, query_id, pieces, batchId)
+        location = self._options.staging_url
+        remove_batches(posixpath.join(location, query_id), batchId)
+        remove_orphans(location)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         remove_pieces(_staged(messages)[1])
@@ -82,62 +87,61 @@ class BatchWriter(DataSourceArrowWriter):
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
         # The same in the driver and in all tasks: this object is sent to them.
-        self._owner = JOB_PREFIX + uuid.uuid4().hex
+        self._job_id = str(uuid.uuid4())
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         if self._options.delivery is Delivery.AT_LEAST_ONCE:
             return _send(iterator, self._options)
-        return _stage(iterator, self._options, self._owner, str(self._options.batch_id))
+        piece = _stage(iterator, self._options, self._job_id, str(self._options.batch_id))
+        # Inside of foreachBatch there is a query.
+        return StagedMessage(_local_property(QUERY_ID), piece)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        owner, pieces = _staged(messages)
-        if owner is None:
-            return
+        query_id, pieces = _staged(messages)
         if any(piece.rows for piece in pieces):
             sink_id = self._options.sink_id
             sink = TransactionalSink(
-                self._options.kafka, sink_id or owner, is_repeatable=sink_id is not None
+                self._options.kafka,
+                sink_id or self._job_id,
+                query_id,
+                is_repeatable=sink_id is not None,
             )
             sink.write(pieces, self._options.batch_id)
-        self._remove()
+        self._tidy()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._tidy()
+
+    def _tidy(self) -> None:
         if self._options.delivery is Delivery.EXACTLY_ONCE:
-            self._remove()
-
-    def _remove(self) -> None:
-        location = self._options.staging_url
-        remove_directory(posixpath.join(location, self._owner))
-        remove_orphans(location, JOB_PREFIX)
+            location = self._options.staging_url
+            remove_directory(posixpath.join(location, self._job_id))
+            remove_orphans(location)
 
 
-def _send(batches: Iterator[pa.RecordBatch], options: SinkOptions) -> TaskMessage:
-    return TaskMessage(send(batches, options.topic, options.kafka), "", None)
+def _send(batches: Iterator[pa.RecordBatch], options: SinkOptions) -> WriterCommitMessage:
+    send(batches, options.topic, options.kafka)
+    return WriterCommitMessage()
 
 
 def _stage(
     batches: Iterator[pa.RecordBatch], options: SinkOptions, owner: str, batch_id: str
-) -> TaskMessage:
+) -> StagedPiece:
     # Attempts of one task run side by side and one after the other: each has a file of its own.
     url = posixpath.join(options.staging_url, owner, batch_id, f"{uuid.uuid4().hex}.arrow")
-    piece = stage(batches, options.topic, url, options.inline_bytes)
-    return TaskMessage(piece.rows, owner, piece)
+    return stage(batches, options.topic, url, options.inline_bytes)
 
 
 def _local_property(name: str) -> str:
+    """What Spark tells the tasks of a query about it; nothing outside of one."""
     context = TaskContext.get()
-    value = context.getLocalProperty(name) if context is not None else None
-    if value is None:
-        raise InternalError(f"Spark does not tell its tasks {name}: exactly once is not possible")
-    return value
+    return (context.getLocalProperty(name) if context is not None else None) or ""
 
 
-def _staged(
-    messages: Sequence[WriterCommitMessage | None],
-) -> tuple[str | None, list[StagedPiece]]:
-    """Whose the staged rows are, and the rows, in the order of Spark's partitions."""
-    found = [m for m in messages if isinstance(m, TaskMessage) and m.piece is not None]
-    owners = {message.owner for message in found}
-    if len(owners) > 1:
-        raise InternalError(f"one batch of several queries: {', '.join(sorted(owners))}")
-    return next(iter(owners), None), [m.piece for m in found if m.piece is not None]
+def _staged(messages: Sequence[WriterCommitMessage | None]) -> tuple[str, list[StagedPiece]]:
+    """The query that the rows are of, and the rows, in the order of Spark's partitions."""
+    found = [message for message in messages if isinstance(message, StagedMessage)]
+    queries = {message.query_id for message in found}
+    if len(queries) > 1:
+        raise InternalError(f"one batch of several queries: {', '.join(sorted(queries))}")
+    return next(iter(queries), ""), [message.piece for message in found]

@@ -40,7 +40,7 @@ from headrace.pipeline.source.stream_offset import StreamOffset
 from headrace.pipeline.source.stream_planning import StreamPlanner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql.datasource import DataSourceStreamWriter, DataSourceWriter
@@ -77,11 +77,12 @@ class HeadraceDataSource(DataSource):
 
 
 class RangePartition(InputPartition):
-    """One task: a range of offsets."""
+    """One task: a range of offsets, and the id of the topic whose offsets these are."""
 
-    def __init__(self, part: OffsetRange) -> None:
+    def __init__(self, part: OffsetRange, topic_id: str = "") -> None:
         super().__init__(part)
         self.part = part
+        self.topic_id = topic_id
 
 
 class HeadraceReader(DataSourceReader):
@@ -95,14 +96,16 @@ class HeadraceReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         questions = Questions(BrokerView(self._options.kafka), self._options)
         try:
-            return [RangePartition(part) for part in plan_batch(self._options, questions)]
+            # Before all else: should a topic be made anew meanwhile, its tasks will notice.
+            ids = questions.topic_ids({partition.topic for partition in questions.selected()})
+            return _partitions(plan_batch(self._options, questions), ids)
         finally:
             questions.close()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, RangePartition):  # Spark makes one up if there are none
             return iter(())
-        return _read(partition.part, self._options, self._schema)
+        return _read(partition, self._options, self._schema)
 
 
 class HeadraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -141,12 +144,13 @@ class HeadraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None if seen is None else seen.to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        ranges = self._planning().ranges(StreamOffset.from_json(start), StreamOffset.from_json(end))
-        return [RangePartition(part) for part in ranges]
+        offset = StreamOffset.from_json(end)
+        ranges = self._planning().ranges(StreamOffset.from_json(start), offset)
+        return _partitions(ranges, offset.topic_ids)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, RangePartition)
-        return _read(partition.part, self._options, self._schema)
+        return _read(partition, self._options, self._schema)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing to tell the broker: the checkpoint is the only truth."""
@@ -163,9 +167,16 @@ class HeadraceStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planner
 
 
+def _partitions(
+    ranges: Iterable[OffsetRange], topic_ids: Mapping[str, str]
+) -> list[InputPartition]:
+    return [RangePartition(part, topic_ids.get(part.topic, "")) for part in ranges]
+
+
 def _read(
-    part: OffsetRange, options: SourceOptions, schema: StructType
+    partition: RangePartition, options: SourceOptions, schema: StructType
 ) -> Iterator[pa.RecordBatch]:
+    part = partition.part
     settings = ReadSettings(
         kafka=options.kafka,
         path=options.read_path,
@@ -175,6 +186,7 @@ def _read(
         fail_on_data_loss=options.fail_on_data_loss,
         batch_rows_max=options.batch_rows_max,
         batch_bytes_max=options.batch_bytes_max,
+        topic_ids={part.topic: partition.topic_id},
     )
     return spark_batches(
         read_range(part, settings), part, schema, fail_on_data_loss=options.fail_on_data_loss

@@ -33,7 +33,7 @@ class Questions:
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """What tells a topic from another of the same name, as text; empty if there are no ids."""
-        ids = {topic: self._view.topic_id(topic) for topic in topics}
+        ids = self._view.topic_ids(sorted(topics))
         return {topic: "" if found == NO_TOPIC_ID else found.hex() for topic, found in ids.items()}
 
     def selected(self) -> list[TopicPartition]:
@@ -72,7 +72,8 @@ class Questions:
         return self._latest(partitions, False)
 
     def at_time(self, timestamps: Positions) -> dict[TopicPartition, int | None]:
-        return dict(self._view.at_time(timestamps))
+        """Of what a reader of the query's isolation level can see."""
+        return dict(self._view.at_time(timestamps, self._options.is_committed))
 
     def admit_loss(
         self, partition: TopicPartition, first_offset: int, next_offset: int, cause: str

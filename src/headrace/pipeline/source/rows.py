@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-import numpy
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
@@ -121,24 +120,10 @@ class _Constants:
 
 
 def _spark_batch(batch: pa.RecordBatch, wanted: pa.Schema, constants: _Constants) -> pa.RecordBatch:
-    arrays = []
-    for field in wanted:
-        kernel_name = KERNEL_COLUMNS.get(field.name)
-        if kernel_name is None:
-            arrays.append(constants.column(field.name, batch.num_rows))
-        elif field.name == "headers":
-            arrays.append(_null_if_empty(batch.column(kernel_name), field.type))
-        else:
-            column = batch.column(kernel_name)
-            arrays.append(column if column.type == field.type else column.cast(field.type))
+    arrays = [
+        batch.column(KERNEL_COLUMNS[name])
+        if name in KERNEL_COLUMNS
+        else constants.column(name, batch.num_rows)
+        for name in wanted.names
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
-
-
-def _null_if_empty(headers: pa.ListArray, wanted: pa.ListType) -> pa.ListArray:
-    """A record without headers has none, not an empty list: so says Spark's Kafka source."""
-    offsets = numpy.array(headers.offsets, dtype=numpy.int32)
-    values = headers.values
-    if values.type != wanted.value_type:
-        values = values.cast(wanted.value_type)
-    is_empty = pa.array(offsets[1:] == offsets[:-1])
-    return pa.ListArray.from_arrays(pa.array(offsets), values, type=wanted, mask=is_empty)

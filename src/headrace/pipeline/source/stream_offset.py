@@ -6,14 +6,14 @@ begin with ``@`` are no topics, since no topic can have such a name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.model.topic import TopicPartition
 from headrace.pipeline.errors import ForeignCheckpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from headrace.pipeline.source.positions import Positions
 
@@ -59,6 +59,11 @@ class StreamOffset:
             raise ForeignCheckpoint(
                 f"the checkpoint was not written by a query over topics: {value!r:.200}"
             ) from error
+
+    def without(self, partitions: Collection[TopicPartition]) -> StreamOffset:
+        """The same offset, but for these partitions."""
+        kept = {key: at for key, at in self.positions.items() if key not in partitions}
+        return replace(self, positions=kept)
 
     def is_same_topic(self, topic: str, other: StreamOffset) -> bool:
         """False only if both know the topic's id, and the ids differ."""

@@ -7,9 +7,11 @@ before a task reads anything.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.pipeline.errors import ForeignCheckpoint
+from headrace.pipeline.losses import MADE_ANEW, PARTITION_GONE
 from headrace.pipeline.ranges import OffsetRange
 from headrace.pipeline.source.limits import TriggerDelay, limited, total_lag
 from headrace.pipeline.source.splitting import split_ranges
@@ -23,9 +25,6 @@ if TYPE_CHECKING:
     from headrace.pipeline.source.options import SourceOptions
     from headrace.pipeline.source.positions import Positions
     from headrace.pipeline.source.questions import Questions
-
-
-MADE_ANEW = "the topic was deleted and made anew"
 
 
 class StreamPlanner:
@@ -44,7 +43,6 @@ class StreamPlanner:
         )
         self._target: Positions | None = None
         self._last_seen: StreamOffset | None = None
-        self._topic_ids: dict[str, str] = {}
 
     def close(self) -> None:
         self._questions.close()
@@ -80,12 +78,13 @@ class StreamPlanner:
             ends = self._limited(begin, ends)
             if ends == begin and begin.keys() == start.positions.keys():
                 return start
-        return self._offset(ends)
+        return replace(seen, positions=ends)
 
     def ranges(self, start: StreamOffset, end: StreamOffset) -> list[OffsetRange]:
         """For the tasks of one micro-batch. After a crash it is asked again for the same two."""
         self._raise_if_foreign(start)
         self._raise_if_foreign(end)
+        start, end = self._without_gone(start, end)
         begin = self._begin(start, end)
         there = self._there(begin, self._of_the_same_topics(begin, end))
         return split_ranges(
@@ -97,11 +96,8 @@ class StreamPlanner:
     # --- whose offsets ----------------------------------------------------------------------------
 
     def _offset(self, positions: Positions) -> StreamOffset:
-        topics = {partition.topic for partition in positions}
-        unknown = topics - self._topic_ids.keys()
-        if unknown:
-            self._topic_ids.update(self._questions.topic_ids(sorted(unknown)))
-        ids = {topic: self._topic_ids[topic] for topic in topics}
+        """With the ids of this moment: a topic can be made anew while the query runs."""
+        ids = self._questions.topic_ids({partition.topic for partition in positions})
         return StreamOffset(positions, self._questions.cluster_id(), ids)
 
     def _raise_if_foreign(self, offset: StreamOffset) -> None:
@@ -117,6 +113,17 @@ class StreamPlanner:
                 f"the checkpoint belongs to a query over {', '.join(sorted(topics))}, and this one "
                 f"reads {self._options.selection}; choose another checkpointLocation"
             )
+
+    def _without_gone(
+        self, start: StreamOffset, end: StreamOffset
+    ) -> tuple[StreamOffset, StreamOffset]:
+        """A topic that a pattern found may be gone when its batch is planned again."""
+        gone = sorted(end.positions.keys() - set(self._questions.selected()))
+        for partition in gone:
+            first, last = start.positions.get(partition, 0), end.positions[partition]
+            if first < last:
+                self._questions.admit_loss(partition, first, last, PARTITION_GONE)
+        return start.without(gone), end.without(gone)
 
     # --- where logs end ---------------------------------------------------------------------------
 
@@ -154,7 +161,7 @@ class StreamPlanner:
     ) -> None:
         for partition in sorted(start.positions.keys() - set(known)):
             offset = start.positions[partition]
-            cause = MADE_ANEW if partition in end.positions else "the partition is gone"
+            cause = MADE_ANEW if partition in end.positions else PARTITION_GONE
             self._questions.admit_loss(partition, offset, offset + 1, cause)
 
     def _of_the_same_topics(self, begin: Positions, end: StreamOffset) -> Positions:

@@ -21,11 +21,42 @@ if TYPE_CHECKING:
     from headrace.pipeline.tables.data_file import DataFile
 
 
+class SourceIds(NamedTuple):
+    """Whose offsets positions are: a topic that was made anew has the same name and other records.
+
+    Empty where it is not known.
+    """
+
+    cluster_id: str = ""
+    topic_ids: Mapping[str, str] = {}
+
+
+UNKNOWN_SOURCE = SourceIds()
+
+
 class JobState(NamedTuple):
     """What a table remembers of a job."""
 
     batch_id: int
     positions: PositionMap
+    source: SourceIds = UNKNOWN_SOURCE
+    token: str = ""
+    """Of the commit: tells whoever made it that it went in, should the answer have got lost."""
+
+    def to_values(self) -> dict[str, Any]:
+        """For JSON."""
+        source = {"cluster": self.source.cluster_id, "topics": dict(self.source.topic_ids)}
+        return {**self._asdict(), "source": source}
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> JobState:
+        source = values.get("source", {"cluster": "", "topics": {}})
+        return cls(
+            values["batch_id"],
+            normal(values["positions"]),
+            SourceIds(source["cluster"], dict(source["topics"])),
+            values.get("token", ""),
+        )
 
 
 class TableState(NamedTuple):
@@ -42,23 +73,37 @@ class TableState(NamedTuple):
         known = self.jobs.get(job)
         return {} if known is None else known.positions
 
+    def source_of(self, job: str) -> SourceIds:
+        known = self.jobs.get(job)
+        return UNKNOWN_SOURCE if known is None else known.source
+
+    def reached(self) -> PositionMap:
+        """How far any job got."""
+        return furthest(known.positions for known in self.jobs.values())
+
     def to_values(self) -> dict[str, Any]:
         """For JSON."""
-        jobs = {job: known._asdict() for job, known in self.jobs.items()}
+        jobs = {job: known.to_values() for job, known in self.jobs.items()}
         return {"owner": self.owner, "jobs": jobs}
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> TableState:
-        jobs = {
-            job: JobState(known["batch_id"], normal(known["positions"]))
-            for job, known in values["jobs"].items()
-        }
+        jobs = {job: JobState.from_values(known) for job, known in values["jobs"].items()}
         return cls(values["owner"], jobs)
 
-    def after(self, job: str, batch_id: int, positions: PositionMap) -> TableState:
+    def after(
+        self,
+        job: str,
+        batch_id: int,
+        positions: PositionMap,
+        source: SourceIds = UNKNOWN_SOURCE,
+        token: str = "",
+    ) -> TableState:
         """The state once this batch is in the table: the job is its owner then."""
         reached = furthest((self.positions_of(job), positions))
-        return TableState(job, {**self.jobs, job: JobState(batch_id, reached)})
+        topic_ids = {**self.source_of(job).topic_ids, **source.topic_ids}
+        ids = SourceIds(source.cluster_id, topic_ids)
+        return TableState(job, {**self.jobs, job: JobState(batch_id, reached, ids, token)})
 
 
 EMPTY_STATE = TableState(None, {})
@@ -99,7 +144,7 @@ def raise_if_owned_by_another(state: TableState, url: str, job: str, *, take_ove
 def _raise_if_overlapping(
     state: TableState, url: str, files: Sequence[DataFile], positions: PositionMap
 ) -> None:
-    reached = furthest(each.positions for each in state.jobs.values())
+    reached = state.reached()
     for file in files:
         for range_ in file.ranges:
             known = reached.get(range_.topic, {}).get(range_.partition, 0)

@@ -7,11 +7,14 @@ exactly that one, or ``ConcurrentCommit``) and ``_begin_to_write`` (make good wh
 from __future__ import annotations
 
 import os
+import uuid
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, NamedTuple, Self, TypeVar
 
 from headrace.pipeline.errors import TargetInUse, TargetNotWritable
 from headrace.pipeline.tables.commit_rules import (
+    UNKNOWN_SOURCE,
+    SourceIds,
     TableState,
     is_replay,
     raise_if_owned_by_another,
@@ -78,10 +81,23 @@ class CommittingTable(ABC, Generic[Version]):
         return self._read().state.batch_of(job)
 
     def committed_positions(self, job: str) -> PositionMap:
-        return self._read().state.positions_of(job)
+        """See ``Table``."""
+        state = self._read().state
+        if self._settings.take_over and job not in state.jobs:
+            return state.reached()
+        return state.positions_of(job)
+
+    def committed_source(self, job: str) -> SourceIds:
+        return self._read().state.source_of(job)
 
     def schema(self) -> pa.Schema | None:
         return self._read().schema
+
+    def claim(self, job: str) -> None:
+        """See ``Table``."""
+        self._begin(job)
+        state = self._read().state
+        raise_if_owned_by_another(state, self.url, job, take_over=self._settings.take_over)
 
     def commit(
         self,
@@ -91,15 +107,21 @@ class CommittingTable(ABC, Generic[Version]):
         parked: Sequence[DataFile],
         schema: pa.Schema,
         positions: PositionMap,
+        source: SourceIds = UNKNOWN_SOURCE,
     ) -> bool:
         """See ``Table``."""
-        self._take_lock(job)
-        self._begin_to_write()
+        self._begin(job)
         positions = normal(positions)
+        token = uuid.uuid4().hex
         for _ in range(COMMIT_ATTEMPTS_MAX):
             snapshot = self._read()
+            state = snapshot.state
+            if job in state.jobs and state.jobs[job].token == token:
+                # The attempt before this one went in, and its answer got lost.
+                self._begin_to_write()
+                return True
             if is_replay(
-                snapshot.state,
+                state,
                 self.url,
                 job=job,
                 batch_id=batch_id,
@@ -108,32 +130,13 @@ class CommittingTable(ABC, Generic[Version]):
                 take_over=self._settings.take_over,
             ):
                 return False
-            state = snapshot.state.after(job, batch_id, positions)
             merged = self._merged_schema(snapshot, schema)
+            after = state.after(job, batch_id, positions, source, token)
             try:
-                self._write(snapshot, Commit(state, merged, files, parked))
+                self._write(snapshot, Commit(after, merged, files, parked))
             except ConcurrentCommit:
                 continue
             return True
-        raise self._too_busy()
-
-    def evolve(self, job: str, schema: pa.Schema) -> None:
-        """See ``Table``."""
-        self._take_lock(job)
-        self._begin_to_write()
-        for _ in range(COMMIT_ATTEMPTS_MAX):
-            snapshot = self._read()
-            raise_if_owned_by_another(
-                snapshot.state, self.url, job, take_over=self._settings.take_over
-            )
-            merged = self._merged_schema(snapshot, schema)
-            if merged == snapshot.schema:
-                return
-            try:
-                self._write(snapshot, Commit(TableState(job, snapshot.state.jobs), merged))
-            except ConcurrentCommit:
-                continue
-            return
         raise self._too_busy()
 
     @abstractmethod
@@ -149,9 +152,10 @@ class CommittingTable(ABC, Generic[Version]):
         """The types that a reader of the format gets for these."""
         return schema
 
-    def _take_lock(self, job: str) -> None:
+    def _begin(self, job: str) -> None:
         if self._lock is not None:
             self._lock.acquire(job)
+        self._begin_to_write()
 
     def _merged_schema(self, snapshot: Snapshot[Version], added: pa.Schema) -> pa.Schema:
         merged = merge_schemas(snapshot.schema, self._as_stored(added), self.url)

@@ -15,7 +15,15 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction, WriterProperties
+from deltalake import (
+    BloomFilterProperties,
+    ColumnProperties,
+    CommitProperties,
+    DeltaTable,
+    Schema,
+    Transaction,
+    WriterProperties,
+)
 from deltalake.exceptions import (
     CommitFailedError,
     DeltaError,
@@ -24,7 +32,7 @@ from deltalake.exceptions import (
 )
 from deltalake.transaction import AddAction
 
-from headrace.pipeline.errors import SchemaConflict, TargetFull, TargetNotWritable
+from headrace.pipeline.errors import SchemaConflict
 from headrace.pipeline.tables.commit_record import STATE, CommitRecord, record_from
 from headrace.pipeline.tables.commit_rules import EMPTY_STATE
 from headrace.pipeline.tables.committing import (
@@ -33,10 +41,20 @@ from headrace.pipeline.tables.committing import (
     CommittingTable,
     Snapshot,
 )
-from headrace.pipeline.tables.errors import ConcurrentCommit, DamagedTable, ForeignTable
+from headrace.pipeline.tables.errors import (
+    ConcurrentCommit,
+    DamagedTable,
+    ForeignTable,
+    refusal,
+)
 from headrace.pipeline.tables.file_layout import FileLayout, table_root
 from headrace.pipeline.tables.file_names import NO_VALUE, PARTITION_COLUMNS
-from headrace.pipeline.tables.rewriting import ROW_GROUP_ROWS_MAX
+from headrace.pipeline.tables.file_options import (
+    BLOOM_FALSE_POSITIVES,
+    COMPRESSION_LEVEL,
+    KEY,
+    ROW_GROUP_ROWS,
+)
 from headrace.pipeline.tables.schemas import PARKED_SCHEMA, plain_schema
 from headrace.pipeline.tables.settings import MINUTE_MS
 from headrace.pipeline.tables.small_files import LocalFiles
@@ -55,6 +73,18 @@ MARK = {"headrace.format": "1"}
 """Property of tables that Headrace made."""
 HISTORY_STEPS = (1, 20, 1000)
 """How far back the last commit of ours is looked for; others only optimise and vacuum."""
+_WRITING = WriterProperties(
+    compression="ZSTD",
+    compression_level=COMPRESSION_LEVEL,
+    max_row_group_size=ROW_GROUP_ROWS,
+    column_properties={
+        KEY: ColumnProperties(
+            bloom_filter_properties=BloomFilterProperties(
+                True, fpp=BLOOM_FALSE_POSITIVES, ndv=ROW_GROUP_ROWS
+            )
+        )
+    },
+)
 _PARTITION_TYPES = dict(zip(PARTITION_COLUMNS, (pa.date32(), pa.int32()), strict=True))
 _HOUR_MS = 60 * MINUTE_MS
 
@@ -92,27 +122,27 @@ class DeltaLakeTable(CommittingTable[DeltaVersion]):
         table = self._open(self.layout.url_of(PARKED_DIRECTORY))
         return [] if table is None else list(table.file_uris())
 
-    def compact(
-        self,
-        target_bytes: int = COMPACTION_TARGET_BYTES,
-        writer_options: Mapping[str, Any] | None = None,
-    ) -> CompactionReport:
-        """``writer_options`` are pyarrow's; Delta's own writer has the pipeline's defaults."""
+    def compact(self, target_bytes: int = COMPACTION_TARGET_BYTES) -> CompactionReport:
+        """By Delta's own writer, with settings as near to those of tasks as it has them."""
+        self._begin_to_write()  # parked files that a crash kept from their table are no waste
         version = self._read().version
         if version is None:
             return CompactionReport()
-        table = version.table
-        writing = WriterProperties(compression="ZSTD", max_row_group_size=ROW_GROUP_ROWS_MAX)
+        report = self._compact(version.table, target_bytes)
+        if report.files_before:
+            self._renew_record()
+        parked = self._open(self.layout.url_of(PARKED_DIRECTORY))
+        return report if parked is None else report.plus(self._compact(parked, target_bytes))
+
+    def _compact(self, table: DeltaTable, target_bytes: int) -> CompactionReport:
         with _errors_named(self.url):
             try:
                 metrics = table.optimize.compact(
-                    target_size=target_bytes, writer_properties=writing
+                    target_size=target_bytes, writer_properties=_WRITING
                 )
             except CommitFailedError:  # somebody removed the files: compaction can wait
                 return CompactionReport()
             self._vacuum(table)
-        if metrics["numFilesRemoved"]:
-            self._renew_record()
         return _report(metrics)
 
     def _read(self) -> Snapshot[DeltaVersion]:
@@ -325,6 +355,4 @@ def _errors_named(url: str) -> Iterator[None]:
     except SchemaMismatchError as error:
         raise SchemaConflict(f"{url} cannot take these columns: {error}") from error
     except (DeltaError, OSError) as error:
-        if "No space left" in str(error) or "Disk quota" in str(error):
-            raise TargetFull(f"no space is left at {url}: {error}") from error
-        raise TargetNotWritable(f"{url} cannot be used: {error}") from error
+        raise refusal(url, error) from error

@@ -7,6 +7,7 @@ anew.
 from __future__ import annotations
 
 import errno
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FULL_TEXT = re.compile(r"no space left|quota exceeded|disk is full", re.IGNORECASE)
+_PASSING = {
+    *(errno.EIO, errno.EAGAIN, errno.EINTR, errno.EBUSY, errno.ESTALE, errno.EMFILE, errno.ENFILE),
+    *(errno.ETIMEDOUT, errno.ENOTCONN, errno.ECONNREFUSED, errno.ECONNRESET, errno.ECONNABORTED),
+    *(errno.EPIPE, errno.EHOSTUNREACH, errno.EHOSTDOWN, errno.ENETUNREACH, errno.ENETDOWN),
+}
+_DENIED_TEXT = re.compile(r"denied|forbidden|unauthor|credential|NoSuchBucket", re.IGNORECASE)
+_NUMBER = re.compile(r"os error (\d+)")
+"""Libraries in Rust put the system's number into the text."""
 
 
 class ForeignTable(PipelineError):
@@ -48,8 +58,15 @@ class TimeBeyondCalendar(PipelineError):
     blame = Blame.CLIENT
 
 
+class TargetUnreachable(TargetNotWritable):
+    """The target does not answer just now: a network, a share, a catalog."""
+
+    blame = Blame.ENVIRONMENT
+    retriable = True
+
+
 class ConcurrentCommit(PipelineError):
-    """Somebody else committed first; the outcome of ours is known: it did not happen."""
+    """Somebody else committed first, or nobody knows: read the table again, it will tell."""
 
     retriable = True
 
@@ -60,6 +77,27 @@ def refusals_named(url: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
-            raise TargetFull(f"no space is left at {url}: {error}") from error
-        raise TargetNotWritable(f"cannot write to {url}: {error}") from error
+        raise refusal(url, error) from error
+
+
+def refusal(url: str, error: Exception, *, is_passing: bool = False) -> TargetNotWritable:
+    """The named error for what a file system, an object store or a catalog has answered.
+
+    ``is_passing``: whoever asks knows that it may succeed later. An object store has no numbers for
+    its errors: all but those about rights may pass.
+    """
+    text = str(error)
+    number = _number_of(error, text)
+    if number in _FULL or _FULL_TEXT.search(text):
+        return TargetFull(f"no space is left at {url}: {text}")
+    is_nameless = number is None and "://" in url and not _DENIED_TEXT.search(text)
+    if is_passing or number in _PASSING or is_nameless:
+        return TargetUnreachable(f"{url} does not answer: {text}")
+    return TargetNotWritable(f"cannot write to {url}: {text}")
+
+
+def _number_of(error: Exception, text: str) -> int | None:
+    number = getattr(error, "errno", None)
+    if number is None and (found := _NUMBER.search(text)):
+        number = int(found.group(1))
+    return number

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -53,6 +54,8 @@ class FileLayout(NamedTuple):
     suffix: str = ".parquet"
     columns: tuple[str, ...] = PARTITION_COLUMNS
     bucket_ms: int | None = BUCKETS_MS["hour"]
+    needs_calendar: bool = False
+    """Whether times before the year 1 or after the year 9999 cannot be in the table's files."""
 
     def partition_values(self, timestamp_ms: int | None) -> dict[str, str]:
         return calendar_values(timestamp_ms, self.columns)
@@ -80,6 +83,18 @@ class FileLayout(NamedTuple):
                 return pa.OSFile(new_file.url, "wb")
             file_system, path = fs.FileSystem.from_uri(new_file.url)
             return file_system.open_output_stream(path)
+
+    def discard(self, *paths: str) -> None:
+        """Remove files that no commit will ever name. What cannot be removed is cleared away later,
+        when it is old enough.
+        """
+        for path in paths:
+            with suppress(OSError):
+                if self.is_local:
+                    os.unlink(self.url_of(path))
+                else:
+                    file_system, place = fs.FileSystem.from_uri(self.url_of(path))
+                    file_system.delete_file(place)
 
     def describe(self, new_file: NewFile, metadata: pq.FileMetaData) -> DataFile:
         """What the commit has to know of a closed file."""

@@ -49,7 +49,7 @@ def without_token(path: str) -> str:
 
 
 def with_token(path: str) -> str:
-    """The name of a second file with the same offsets: times that no calendar has lie together."""
+    """The name of a second file with the same offsets."""
     return f"{path.rpartition('/')[2].rpartition('.')[0]}.parquet"
 
 

@@ -11,23 +11,23 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
+    CommitStateUnknownException,
     NoSuchTableError,
     TableAlreadyExistsError,
-    ValidationError,
 )
 from pyiceberg.io.pyarrow import parquet_files_to_data_files
 from pyiceberg.table import Table as Iceberg
 from pyiceberg.transforms import DayTransform, HourTransform
 
-from headrace.pipeline.errors import SchemaConflict, TargetFull, TargetNotWritable
+from headrace.model.errors import InvalidConfig
+from headrace.pipeline.errors import SchemaConflict
 from headrace.pipeline.tables.commit_record import SEQUENCE, STATE, CommitRecord, record_from
 from headrace.pipeline.tables.commit_rules import EMPTY_STATE
 from headrace.pipeline.tables.committing import (
@@ -39,14 +39,16 @@ from headrace.pipeline.tables.committing import (
 from headrace.pipeline.tables.errors import ConcurrentCommit, ForeignTable, TimeBeyondCalendar
 from headrace.pipeline.tables.file_layout import FileLayout, table_root
 from headrace.pipeline.tables.file_names import DAY_MS, HOUR_MS, NO_VALUE, calendar_values
-from headrace.pipeline.tables.rewriting import merge_files, plan_merges
+from headrace.pipeline.tables.file_options import KEY, is_whole
+from headrace.pipeline.tables.iceberg_errors import errors_named
+from headrace.pipeline.tables.rewriting import merge_into, plan_merges
 from headrace.pipeline.tables.schemas import PARKED_SCHEMA, plain_schema
 from headrace.pipeline.tables.small_files import LocalFiles
 from headrace.pipeline.tables.statistics import TIMESTAMP_COLUMN
 from headrace.pipeline.tables.table import COMPACTION_TARGET_BYTES, CompactionReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from pyiceberg.catalog import Catalog
     from pyiceberg.manifest import DataFile as IcebergFile
@@ -92,8 +94,14 @@ class IcebergTable(CommittingTable[Iceberg]):
             f"{PARKED_DIRECTORY}/{DATA_DIRECTORY}",
             columns=settings.columns,
             bucket_ms=settings.bucket_ms,
+            needs_calendar=True,
         )
         super().__init__(layout, settings)
+        if not layout.is_local and not settings.catalog:
+            raise InvalidConfig(
+                f"{url} is in an object store, where an Iceberg table needs a catalog (options "
+                "catalog.type, catalog.uri)"
+            )
         self._now_ms = now_ms
         self._catalog: Catalog | None = None
         self._is_parked_certain = False
@@ -110,30 +118,36 @@ class IcebergTable(CommittingTable[Iceberg]):
     def parked_files(self) -> list[str]:
         return _paths(self._load(self._parked_name))
 
-    def compact(
+    def compact(self, target_bytes: int = COMPACTION_TARGET_BYTES) -> CompactionReport:
+        self._begin_to_write()  # parked files that a crash kept from their table are no waste
+        report = self._compact(self._read().version, DATA_DIRECTORY, target_bytes)
+        parked = self._load(self._parked_name)
+        return report.plus(self._compact(parked, self.layout.parked_directory, target_bytes))
+
+    def _compact(
         self,
-        target_bytes: int = COMPACTION_TARGET_BYTES,
-        writer_options: Mapping[str, Any] | None = None,
+        table: Iceberg | None,
+        directory: str,
+        target_bytes: int,
     ) -> CompactionReport:
-        table = self._read().version
         if table is None or table.current_snapshot() is None:
             return CompactionReport()
         # Files with rows deleted by others keep to themselves.
         files = [task.file for task in table.scan().plan_files() if not task.delete_files]
-        merges = plan_merges(
+        plan = plan_merges(
             sorted(files, key=lambda file: file.file_path),
             target_bytes,
             group_of=lambda file: (os.path.dirname(file.file_path), repr(file.partition)),
             size_of=lambda file: file.file_size_in_bytes,
         )
         schema = plain_schema(table.schema().as_arrow())
-        merged = [self._merge(merge, schema, writer_options) for merge in merges]
-        retired = [file for merge in merges for file in merge]
-        with _errors_named(self.url):
+        merged = [self._merge(merge, schema) for merge in plan.merges]
+        retired = [file for merge in plan.merges for file in merge]
+        with errors_named(self.url):
             try:
                 if merged:
                     _replace(table, retired, [self._file_url(file.path) for file in merged])
-                self._clean_up()
+                self._clean_up(table, directory)
             except CommitFailedException:  # somebody committed a batch: compaction can wait
                 return CompactionReport()
         return CompactionReport(
@@ -141,6 +155,7 @@ class IcebergTable(CommittingTable[Iceberg]):
             files_after=len(merged),
             bytes_before=sum(file.file_size_in_bytes for file in retired),
             bytes_after=sum(file.size_bytes for file in merged),
+            is_complete=plan.is_complete,
         )
 
     def _read(self) -> Snapshot[Iceberg]:
@@ -184,7 +199,7 @@ class IcebergTable(CommittingTable[Iceberg]):
     def _switch_retries_off(self, table: Iceberg) -> None:
         """Of a table that somebody else made; ours are made so."""
         if table.properties.get(RETRIES) != "0":
-            with _errors_named(self.url), table.transaction() as transaction:
+            with errors_named(self.url), table.transaction() as transaction:
                 transaction.set_properties({RETRIES: "0"})
             raise ConcurrentCommit(f"the properties of {self.url} have changed")
 
@@ -196,7 +211,7 @@ class IcebergTable(CommittingTable[Iceberg]):
         new_schema: pa.Schema | None = None,
     ) -> None:
         properties = record.to_properties()
-        with _errors_named(self.url):
+        with errors_named(self.url):
             try:
                 with table.transaction() as transaction:
                     if new_schema is not None:
@@ -208,7 +223,8 @@ class IcebergTable(CommittingTable[Iceberg]):
                         snapshot_properties=properties,
                         check_duplicate_files=False,  # each has a random token in its name
                     )
-            except CommitFailedException as error:
+            except (CommitFailedException, CommitStateUnknownException) as error:
+                # In the second case ours may be in; either way the table tells what is true now.
                 raise ConcurrentCommit(f"another commit to {self.url} was first") from error
 
     def _add_parked(self, record: CommitRecord) -> None:
@@ -261,7 +277,7 @@ class IcebergTable(CommittingTable[Iceberg]):
         is_own = not self._settings.catalog
         if is_own and not os.path.exists(self.layout.url_of(CATALOG_FILE)):
             return None
-        with _errors_named(self.url):
+        with errors_named(self.url):
             try:
                 return self._open_catalog().load_table(name)
             except NoSuchTableError:
@@ -270,7 +286,7 @@ class IcebergTable(CommittingTable[Iceberg]):
     def _create(self, name: str, schema: pa.Schema, location: str) -> None:
         """Does nothing if it is there; partitions are hidden ones, by the record's time."""
         location = f"file://{location}" if self.layout.is_local else location
-        with _errors_named(self.url):
+        with errors_named(self.url):
             catalog = self._open_catalog()
             catalog.create_namespace_if_not_exists(name.rpartition(".")[0])
             try:
@@ -278,49 +294,55 @@ class IcebergTable(CommittingTable[Iceberg]):
                     name,
                     schema=schema,
                     location=location,
-                    properties={**PROPERTIES, **CommitRecord().to_properties()},
+                    properties={
+                        **PROPERTIES,
+                        **_metrics_properties(schema),
+                        **CommitRecord().to_properties(),
+                    },
                 ) as transaction:
                     if name == self._settings.table and self.layout.bucket_ms is not None:
                         self._raise_if_without_time(schema)
                         with transaction.update_spec() as update:
                             transform = _TRANSFORMS[self.layout.bucket_ms]()
                             update.add_field(TIMESTAMP_COLUMN, transform)
-            except (TableAlreadyExistsError, CommitFailedException):
+            except (
+                TableAlreadyExistsError,
+                CommitFailedException,
+                CommitStateUnknownException,
+            ):
                 return
 
     def _merge(
         self,
         sources: Sequence[IcebergFile],
         schema: pa.Schema,
-        writer_options: Mapping[str, Any] | None,
     ) -> DataFile:
         urls = [file.file_path for file in sources]
         new = self.layout.new_merged_file(self._relative(urls[0]), urls)
-        with self.layout.open(new) as sink:
-            metadata = merge_files([_local(url) for url in urls], sink, schema, writer_options)
+        local = [_local(url) for url in urls]
+        merged = merge_into(self.layout, new, local, schema)
         if self.layout.is_local:
             LocalFiles(self.url, is_synced=self._settings.is_synced).sync([new.path])
-        return self.layout.describe(new, metadata)
+        return merged
 
     def _relative(self, url: str) -> str:
         return _local(url).removeprefix(f"{self.url}/")
 
-    def _clean_up(self) -> None:
+    def _clean_up(self, table: Iceberg, directory: str) -> None:
         """Snapshots that are older than the retention time, then files that none of them has."""
         moment = datetime.fromtimestamp(0, UTC) + timedelta(
             milliseconds=self._now_ms() - self._settings.retention_ms
         )
-        table = self._load(self._settings.table)
-        assert table is not None, "it was compacted a moment ago"
+        table.refresh()
         if any(each.timestamp_ms < moment.timestamp() * 1000 for each in table.snapshots()[:-1]):
             table.maintenance.expire_snapshots().older_than(moment).commit()
         if not self.layout.is_local:
             return
         table.refresh()
-        named = {_local(each.as_py()) for each in table.inspect.all_data_files()["file_path"]}
+        named = _named_files(table)
         before_ms = self._now_ms() - self._settings.orphan_age_ms
         files = LocalFiles(self.url)
-        for path, modified_ms in list(files.listing(DATA_DIRECTORY)):
+        for path, modified_ms in list(files.listing(directory)):
             if self.layout.url_of(path) not in named and modified_ms <= before_ms:
                 files.remove(path)
 
@@ -352,6 +374,12 @@ class IcebergTable(CommittingTable[Iceberg]):
             raise SchemaConflict(f"{self.url} is partitioned by {table.spec()}, not by {wanted}")
 
 
+def _metrics_properties(schema: pa.Schema) -> dict[str, str]:
+    """Files have no statistics of whole values; ``pyiceberg`` would complain each time."""
+    names = [field.name for field in schema if is_whole(field) and field.name != KEY]
+    return {f"write.metadata.metrics.column.{name}": "none" for name in names}
+
+
 def _replace(table: Iceberg, retired: Sequence[IcebergFile], merged: Sequence[str]) -> None:
     """One snapshot in which the merged files stand for the others."""
     with table.transaction() as transaction, transaction.update_snapshot().overwrite() as update:
@@ -367,6 +395,13 @@ def _paths(table: Iceberg | None) -> list[str]:
     return [_local(task.file.file_path) for task in table.scan().plan_files()]
 
 
+def _named_files(table: Iceberg) -> set[str]:
+    """Of all snapshots; ``pyiceberg`` cannot list the files of a table that has never had any."""
+    if not any(snapshot.manifests(table.io) for snapshot in table.snapshots()):
+        return set()
+    return {_local(each.as_py()) for each in table.inspect.all_data_files()["file_path"]}
+
+
 def _local(url: str) -> str:
     return url.removeprefix("file://")
 
@@ -375,18 +410,3 @@ def _stored_type(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_timestamp(type_):
         return pa.timestamp("us", type_.tz)
     return _STORED_TYPES.get(type_, type_)
-
-
-@contextmanager
-def _errors_named(url: str) -> Iterator[None]:
-    """What ``pyiceberg`` and its catalogs raise becomes an error in a person's words."""
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        yield
-    except ValidationError as error:
-        raise SchemaConflict(f"{url} cannot take these columns: {error}") from error
-    except (OSError, SQLAlchemyError) as error:
-        if "No space left" in str(error) or "disk is full" in str(error):
-            raise TargetFull(f"no space is left at {url}: {error}") from error
-        raise TargetNotWritable(f"{url} cannot be used: {error}") from error

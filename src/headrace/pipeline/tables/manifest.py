@@ -66,7 +66,8 @@ class Manifest:
         retired = {**self.retired, **dict.fromkeys(change.retired, now_ms)}
         for path in change.forgotten:
             retired.pop(path, None)
-        parked = {**self.parked, **{file.path: file for file in change.parked}}
+        parked = {path: file for path, file in self.parked.items() if path not in gone}
+        parked.update((file.path, file) for file in change.parked)
         return replace(self, files=files, parked=parked, retired=retired)
 
 

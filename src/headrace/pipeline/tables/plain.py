@@ -9,7 +9,7 @@ it, and is made good by the next writer after a crash. Readers take the list of 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from headrace.pipeline.errors import SchemaConflict
 from headrace.pipeline.tables.commit_rules import EMPTY_STATE
@@ -23,7 +23,8 @@ from headrace.pipeline.tables.file_layout import FileLayout, table_root
 from headrace.pipeline.tables.glob_view import GlobView
 from headrace.pipeline.tables.manifest import Change, Partitioning
 from headrace.pipeline.tables.manifest_log import ManifestLog
-from headrace.pipeline.tables.rewriting import merge_files, merge_ranges, plan_merges
+from headrace.pipeline.tables.rewriting import merge_into, merge_ranges, plan_merges
+from headrace.pipeline.tables.schemas import PARKED_SCHEMA
 from headrace.pipeline.tables.small_files import (
     UNFINISHED_SUFFIX,
     LocalFiles,
@@ -37,9 +38,12 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from headrace.pipeline.ranges import OffsetRange
     from headrace.pipeline.tables.commit_rules import TableState
     from headrace.pipeline.tables.data_file import DataFile
+    from headrace.pipeline.tables.file_layout import NewFile
     from headrace.pipeline.tables.manifest import Manifest
+    from headrace.pipeline.tables.rewriting import MergePlan
     from headrace.pipeline.tables.settings import TableSettings
 
 DATA_DIRECTORY = "_headrace/data"
@@ -90,30 +94,26 @@ class PlainTable(CommittingTable["Manifest"]):
         manifest = self._log.latest()
         return [] if manifest is None else [self.layout.url_of(path) for path in manifest.parked]
 
-    def compact(
-        self,
-        target_bytes: int = COMPACTION_TARGET_BYTES,
-        writer_options: Mapping[str, Any] | None = None,
-    ) -> CompactionReport:
+    def compact(self, target_bytes: int = COMPACTION_TARGET_BYTES) -> CompactionReport:
         manifest = self._read().version
         if manifest is None or manifest.schema is None:
             return CompactionReport()
-        self._take_lock(manifest.state.owner or "")
-        self._begin_to_write()
+        self._begin(manifest.state.owner or "")
         if self._has_view:
             self._view.raise_if_cannot_swap()
-        merges = plan_merges(
-            sorted(manifest.files.values(), key=lambda file: (file.ranges, file.path)),
-            target_bytes,
-            group_of=lambda file: tuple(file.partition_values.values()),
-            size_of=lambda file: file.size_bytes,
-        )
-        merged = [self._merge(merge, manifest.schema, writer_options) for merge in merges]
-        retired = [file for merge in merges for file in merge]
+        plan = _plan(manifest.files, target_bytes)
+        merged = [
+            self._merge(self.layout.new_file, merge, manifest.schema) for merge in plan.merges
+        ]
+        parked_plan = _plan(manifest.parked, target_bytes)
+        parked = [
+            self._merge(self._new_parked_file, merge, PARKED_SCHEMA) for merge in parked_plan.merges
+        ]
+        retired = [file for merge in (*plan.merges, *parked_plan.merges) for file in merge]
         expired = self._expired(manifest)
-        if merged or expired:
-            change = Change(merged, (), [file.path for file in retired], expired)
-            self._make_durable(merged)
+        if retired or expired:
+            change = Change(merged, parked, [file.path for file in retired], expired)
+            self._make_durable([*merged, *parked])
             try:
                 self._append(manifest, manifest.state, manifest.schema, change)
             except ConcurrentCommit:  # compaction can wait; what it wrote is cleaned up one day
@@ -121,9 +121,10 @@ class PlainTable(CommittingTable["Manifest"]):
         self._clean_up(expired)
         return CompactionReport(
             files_before=len(retired),
-            files_after=len(merged),
+            files_after=len(merged) + len(parked),
             bytes_before=sum(file.size_bytes for file in retired),
-            bytes_after=sum(file.size_bytes for file in merged),
+            bytes_after=sum(file.size_bytes for file in (*merged, *parked)),
+            is_complete=plan.is_complete and parked_plan.is_complete,
         )
 
     def _read(self) -> Snapshot[Manifest]:
@@ -169,20 +170,21 @@ class PlainTable(CommittingTable["Manifest"]):
 
     def _merge(
         self,
+        new_file: Callable[[Sequence[OffsetRange], Mapping[str, str]], NewFile],
         sources: Sequence[DataFile],
         schema: pa.Schema,
-        writer_options: Mapping[str, Any] | None,
     ) -> DataFile:
         ranges = merge_ranges(each for file in sources for each in file.ranges)
-        new = self.layout.new_file(ranges, sources[0].partition_values)
-        with self.layout.open(new) as sink:
-            urls = [self.layout.url_of(file.path) for file in sources]
-            metadata = merge_files(urls, sink, schema, writer_options)
-        merged = self.layout.describe(new, metadata)
+        new = new_file(ranges, sources[0].partition_values)
+        urls = [self.layout.url_of(file.path) for file in sources]
+        merged = merge_into(self.layout, new, urls, schema)
         expected = sum(file.rows for file in sources)
         if merged.rows != expected:
             raise DamagedTable(f"{urls} have {merged.rows} rows instead of {expected}")
         return merged
+
+    def _new_parked_file(self, ranges: Sequence[OffsetRange], _: Mapping[str, str]) -> NewFile:
+        return self.layout.new_parked_file(ranges)
 
     def _make_durable(self, files: Sequence[DataFile]) -> None:
         for file in files:
@@ -215,6 +217,15 @@ class PlainTable(CommittingTable["Manifest"]):
                 f"{self.url} is partitioned by {manifest.partitioning}, "
                 f"and not by {self._partitioning}"
             )
+
+
+def _plan(files: Mapping[str, DataFile], target_bytes: int) -> MergePlan[DataFile]:
+    return plan_merges(
+        sorted(files.values(), key=lambda file: (file.ranges, file.path)),
+        target_bytes,
+        group_of=lambda file: tuple(file.partition_values.values()),
+        size_of=lambda file: file.size_bytes,
+    )
 
 
 def _small_files(

@@ -5,7 +5,6 @@ In memory partitions are numbers; in JSON, as in Spark's own offset files, they 
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,14 +19,6 @@ def normal(positions: Mapping[str, Mapping[Any, int]]) -> PositionMap:
         topic: {int(partition): int(offset) for partition, offset in sorted(offsets.items())}
         for topic, offsets in sorted(positions.items())
     }
-
-
-def to_json(positions: PositionMap) -> str:
-    return json.dumps(positions, separators=(",", ":"), sort_keys=True)
-
-
-def from_json(text: str) -> PositionMap:
-    return normal(json.loads(text))
 
 
 def furthest(maps: Iterable[PositionMap]) -> PositionMap:

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from headrace.pipeline.tables.errors import DamagedTable
+from headrace.pipeline.tables.errors import DamagedTable, refusals_named
+from headrace.pipeline.tables.file_options import writer_options
+from headrace.pipeline.tables.row_groups import RowGroups
 from headrace.pipeline.tables.schemas import conform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
     from headrace.pipeline.ranges import OffsetRange
+    from headrace.pipeline.tables.data_file import DataFile
+    from headrace.pipeline.tables.file_layout import FileLayout, NewFile
 
 File = TypeVar("File")
 
-ROW_GROUP_ROWS_MAX = 131_072
-ROW_GROUP_BYTES_MAX = 64 * 1024 * 1024
 READ_ROWS_MAX = 16_384
-REWRITTEN_BYTES_MAX = 2 * 1024 * 1024 * 1024
-"""Of one compaction: a job does not stand still for longer than this takes."""
+REWRITTEN_BYTES_MAX = 256 * 1024 * 1024
+"""Of one compaction: a job stands still for as long as this takes, and no longer."""
 SMALL_FRACTION = 0.75
 """A file of this part of the target or more is left alone."""
 
-DEFAULT_WRITER_OPTIONS: Mapping[str, Any] = {"compression": "zstd", "write_page_index": True}
+
+class MergePlan(NamedTuple, Generic[File]):
+    """Which files become one each."""
+
+    merges: list[list[File]]
+    is_complete: bool
+    """False: there is more to merge than one compaction may."""
 
 
 def plan_merges(
@@ -36,8 +44,8 @@ def plan_merges(
     *,
     group_of: Callable[[File], Hashable],
     size_of: Callable[[File], int],
-) -> list[list[File]]:
-    """Which files become one. Order is kept, so that neighbours stay neighbours."""
+) -> MergePlan[File]:
+    """Order is kept, so that neighbours stay neighbours."""
     groups: dict[Hashable, list[File]] = defaultdict(list)
     for file in files:
         if size_of(file) < target_bytes * SMALL_FRACTION:
@@ -48,9 +56,9 @@ def plan_merges(
         for merge in _fill(group, target_bytes, size_of):
             planned_bytes += sum(map(size_of, merge))
             if planned_bytes > REWRITTEN_BYTES_MAX and merges:
-                return merges
+                return MergePlan(merges, is_complete=False)
             merges.append(merge)
-    return merges
+    return MergePlan(merges, is_complete=True)
 
 
 def _fill(
@@ -81,20 +89,30 @@ def merge_ranges(ranges: Iterable[OffsetRange]) -> tuple[OffsetRange, ...]:
     return tuple(merged)
 
 
-def merge_files(
-    sources: Sequence[str],
-    sink: pa.NativeFile,
-    schema: pa.Schema,
-    writer_options: Mapping[str, Any] | None = None,
-) -> pq.FileMetaData:
+def merge_into(
+    layout: FileLayout, new_file: NewFile, sources: Sequence[str], schema: pa.Schema
+) -> DataFile:
+    """The new file, or none: half of one would only take space."""
+    try:
+        with refusals_named(layout.root), layout.open(new_file) as sink:
+            metadata = merge_files(sources, sink, schema)
+        return layout.describe(new_file, metadata)
+    except BaseException:
+        layout.discard(new_file.path)
+        raise
+
+
+def merge_files(sources: Sequence[str], sink: pa.NativeFile, schema: pa.Schema) -> pq.FileMetaData:
     """One file with the rows of all sources, in their order, and the columns of ``schema``."""
     collected: list[pq.FileMetaData] = []
-    options = {**DEFAULT_WRITER_OPTIONS, **(writer_options or {})}
+    options = writer_options(schema)
+    rows = RowGroups(schema)
     with pq.ParquetWriter(sink, schema, metadata_collector=collected, **options) as writer:
-        for group in _row_groups(_conforming_batches(sources, schema)):
-            writer.write_table(
-                pa.Table.from_batches(group, schema), row_group_size=ROW_GROUP_ROWS_MAX
-            )
+        for batch in _conforming_batches(sources, schema):
+            for group in rows.add(batch):
+                writer.write_table(group)
+        for group in rows.rest():
+            writer.write_table(group)
     return collected[0]
 
 
@@ -102,10 +120,15 @@ def _conforming_batches(sources: Sequence[str], schema: pa.Schema) -> Iterator[p
     for source in sources:
         try:
             with _open(source) as file:
-                for batch in pq.ParquetFile(file).iter_batches(READ_ROWS_MAX):
-                    yield conform(batch, schema)
+                yield from (conform(batch, schema) for batch in _batches(pq.ParquetFile(file)))
         except (FileNotFoundError, pa.ArrowInvalid) as error:
             raise DamagedTable(f"{source} of the table cannot be read: {error}") from error
+
+
+def _batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    """Never of more than one row group: rows may be large, row groups are not."""
+    for group in range(file.num_row_groups):
+        yield from file.iter_batches(READ_ROWS_MAX, row_groups=[group])
 
 
 def _open(source: str) -> pa.NativeFile:
@@ -113,17 +136,3 @@ def _open(source: str) -> pa.NativeFile:
         return pa.memory_map(source)
     file_system, path = fs.FileSystem.from_uri(source)
     return file_system.open_input_file(path)
-
-
-def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    group: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        group.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-        if rows >= ROW_GROUP_ROWS_MAX or size >= ROW_GROUP_BYTES_MAX:
-            yield group
-            group, rows, size = [], 0, 0
-    if group:
-        yield group

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 import obstore
-from obstore.exceptions import AlreadyExistsError
+from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import from_url
 
-from headrace.pipeline.tables.errors import refusals_named
+from headrace.pipeline.tables.errors import refusal, refusals_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -59,11 +60,12 @@ class LocalFiles:
         self._is_synced = is_synced
 
     def read(self, path: str) -> bytes | None:
-        try:
-            with open(self._at(path), "rb") as file:
-                return file.read()
-        except FileNotFoundError:
-            return None
+        with refusals_named(self._root):
+            try:
+                with open(self._at(path), "rb") as file:
+                    return file.read()
+            except FileNotFoundError:
+                return None
 
     def create(self, path: str, data: bytes) -> bool:
         with refusals_named(self._root):
@@ -92,10 +94,11 @@ class LocalFiles:
         return os.path.exists(self._at(path))
 
     def is_empty(self) -> bool:
-        try:
-            return set(os.listdir(self._root)) <= {"_headrace"}
-        except FileNotFoundError:
-            return True
+        with refusals_named(self._root):
+            try:
+                return set(os.listdir(self._root)) <= {"_headrace"}
+            except FileNotFoundError:
+                return True
 
     def listing(self, directory: str) -> Iterator[tuple[str, int]]:
         for folder, _, names in os.walk(self._at(directory)):
@@ -155,23 +158,25 @@ def _sync_file(path: str) -> None:
 class StoredFiles:
     """An object store that has conditional puts: S3 and its like, through obstore."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: ObjectStore, url: str = "store://") -> None:
         self._store = store
+        self._url = url
 
     @classmethod
     def at(cls, url: str, options: Mapping[str, str] | None = None) -> StoredFiles:
         """Options are obstore's: ``region``, ``endpoint``, ``access_key_id`` and so on."""
         config: Any = dict(options) if options else None
-        return cls(from_url(url, config=config))
+        return cls(from_url(url, config=config), url)
 
     def read(self, path: str) -> bytes | None:
-        try:
-            return bytes(obstore.get(self._store, path).bytes())
-        except FileNotFoundError:
-            return None
+        with self._refusals_named():
+            try:
+                return bytes(obstore.get(self._store, path).bytes())
+            except FileNotFoundError:
+                return None
 
     def create(self, path: str, data: bytes) -> bool:
-        with refusals_named(path):
+        with self._refusals_named():
             try:
                 obstore.put(self._store, path, data, mode="create", use_multipart=False)
             except AlreadyExistsError:
@@ -179,32 +184,44 @@ class StoredFiles:
             return True
 
     def replace(self, path: str, data: bytes) -> None:
-        with refusals_named(path):
+        with self._refusals_named():
             obstore.put(self._store, path, data, use_multipart=False)
 
     def remove(self, path: str) -> None:
-        try:
-            obstore.delete(self._store, path)
-        except FileNotFoundError:
-            return
+        with self._refusals_named():
+            try:
+                obstore.delete(self._store, path)
+            except FileNotFoundError:
+                return
 
     def exists(self, path: str) -> bool:
-        try:
-            obstore.head(self._store, path)
-        except FileNotFoundError:
-            return False
-        return True
+        with self._refusals_named():
+            try:
+                obstore.head(self._store, path)
+            except FileNotFoundError:
+                return False
+            return True
 
     def is_empty(self) -> bool:
-        found = obstore.list_with_delimiter(self._store)
+        with self._refusals_named():
+            found = obstore.list_with_delimiter(self._store)
         return not found["objects"] and set(found["common_prefixes"]) <= {"_headrace"}
 
     def listing(self, directory: str) -> Iterator[tuple[str, int]]:
-        for page in obstore.list(self._store, prefix=directory):
-            for each in page:
-                yield each["path"], int(each["last_modified"].timestamp() * 1000)
+        with self._refusals_named():
+            for page in obstore.list(self._store, prefix=directory):
+                for each in page:
+                    yield each["path"], int(each["last_modified"].timestamp() * 1000)
 
     def sync(self, paths: Iterable[str]) -> None:
         """What an object store has acknowledged is there to stay; only look that it is."""
-        for path in paths:
-            obstore.head(self._store, path)
+        with self._refusals_named():
+            for path in paths:
+                obstore.head(self._store, path)
+
+    @contextmanager
+    def _refusals_named(self) -> Iterator[None]:
+        try:
+            yield
+        except (BaseError, OSError) as error:
+            raise refusal(self._url, error) from error

@@ -7,10 +7,12 @@ once, whatever happened to the job in between.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+
+from headrace.pipeline.tables.commit_rules import UNKNOWN_SOURCE, SourceIds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pyarrow as pa
 
@@ -28,6 +30,17 @@ class CompactionReport(NamedTuple):
     files_after: int = 0
     bytes_before: int = 0
     bytes_after: int = 0
+    is_complete: bool = True
+    """False: there is more to do, but a job should not stand still for longer. Ask again."""
+
+    def plus(self, other: CompactionReport) -> CompactionReport:
+        return CompactionReport(
+            self.files_before + other.files_before,
+            self.files_after + other.files_after,
+            self.bytes_before + other.bytes_before,
+            self.bytes_after + other.bytes_after,
+            self.is_complete and other.is_complete,
+        )
 
 
 class Table(Protocol):
@@ -39,7 +52,13 @@ class Table(Protocol):
 
     def committed_batch(self, job: str) -> int | None: ...
 
-    def committed_positions(self, job: str) -> PositionMap: ...
+    def committed_positions(self, job: str) -> PositionMap:
+        """Where the job goes on; if it takes the table over, where the others got to."""
+
+    def committed_source(self, job: str) -> SourceIds: ...
+
+    def claim(self, job: str) -> None:
+        """Refuse at once what a commit would refuse after all the work of a batch."""
 
     def commit(
         self,
@@ -49,14 +68,14 @@ class Table(Protocol):
         parked: Sequence[DataFile],
         schema: pa.Schema,
         positions: PositionMap,
+        source: SourceIds = UNKNOWN_SOURCE,
     ) -> bool:
-        """Put a batch into the table. False: it was there already, and nothing was done."""
+        """Put a batch into the table, and columns that it lacks. False: it was there already, and
+        nothing was done.
+        """
 
     def schema(self) -> pa.Schema | None:
         """The columns of the files, without those that stand in their paths."""
-
-    def evolve(self, job: str, schema: pa.Schema) -> None:
-        """Add the columns that the table lacks."""
 
     def files(self) -> list[str]:
         """Paths or URLs of all files of the table as it is now."""
@@ -64,11 +83,8 @@ class Table(Protocol):
     def parked_files(self) -> list[str]:
         """The same of the side table for records that could not be decoded."""
 
-    def compact(
-        self,
-        target_bytes: int = COMPACTION_TARGET_BYTES,
-        writer_options: Mapping[str, Any] | None = None,
-    ) -> CompactionReport: ...
+    def compact(self, target_bytes: int = COMPACTION_TARGET_BYTES) -> CompactionReport:
+        """Small files into larger ones, those of the side table too, and waste away."""
 
     def close(self) -> None: ...
 

@@ -7,6 +7,7 @@ import datetime
 import pyarrow as pa
 import pytest
 
+from headrace.pipeline.decoding import json_decoder
 from headrace.pipeline.decoding.json_decoder import JsonDecoder
 from headrace.pipeline.decoding.json_shape import JsonShape, open_shape
 
@@ -192,3 +193,17 @@ def test_a_closed_shape_is_strict(value: bytes, reason: str) -> None:
     decoded = JsonDecoder(CLOSED).decode(binary(b'{"i": 1}', value))
     assert reasons(decoded)[1].startswith(reason)
     assert good(decoded) == [0]
+
+
+def test_a_record_that_is_too_large_to_parse_harms_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(json_decoder, "MEMORY_LIMIT", "20MB")
+    bomb = b'{"id": 7, "numbers": [' + b"1," * 2_000_000 + b"1]}"
+    values = binary(b'{"id": 1}', b"{bad", bomb, b'{"id": 2, "new": 3}', None)
+    decoded = JsonDecoder(open_shape(FIELDS)).decode(values)
+    assert good(decoded) == [0, 3, 4]
+    assert [row["id"] for row in rows(decoded)] == [1, 2, None]
+    assert reasons(decoded).keys() == {1, 2}
+    assert reasons(decoded)[2].startswith("cannot be read: Out of Memory")
+    assert decoded.new_fields.names == ["new"]

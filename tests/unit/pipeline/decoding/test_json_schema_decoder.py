@@ -102,3 +102,41 @@ def test_a_schema_that_is_none_is_refused_where_it_counts() -> None:
     text = json.dumps({"type": "object", "properties": {"i": {"type": "integer", "minimum": "x"}}})
     with pytest.raises(InvalidConfig, match="no usable JSON Schema"):
         json_schema_decoder(text, is_validated=True)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b'{"i": 1, "f": 1' + b"0" * 400 + b"}",
+        b'{"i": 1, "f": 1e999}',
+        b'{"i": 1, "f": -Infinity}',
+        b'{"i": 1, "t": "\\ud800"}',
+        b'{"i": 1, "any": "\\ud800"}',
+        b'{"i": 1, "at": "0000-01-01T00:00:00Z x"}',
+    ],
+)
+def test_what_no_column_can_hold_is_bad_and_harms_no_other_record(odd: bytes) -> None:
+    values = binary(odd, b'{"i": 5}')
+    for decoder in (
+        json_schema_decoder(json.dumps(FLAT)),
+        ExactJsonDecoder(shape_of(json.dumps(FLAT))),
+    ):
+        decoded = decoder.decode(values)
+        assert good(decoded) == [1]
+        assert reasons(decoded).keys() == {0}
+
+
+def test_what_python_writes_for_no_number_is_one() -> None:
+    values = binary(b'{"i": 1, "f": NaN}')
+    for decoder in (
+        json_schema_decoder(json.dumps(FLAT)),
+        ExactJsonDecoder(shape_of(json.dumps(FLAT))),
+    ):
+        (row,) = rows(decoder.decode(values))
+        assert row["f"] != row["f"]
+
+
+def test_moments_that_python_cannot_tell_harm_no_other_record() -> None:
+    moments = [b'{"i": 1, "at": "0000-01-01T00:00:00Z"}', b'{"i": 1, "at": "nope"}', b'{"i": 1}']
+    decoded = json_schema_decoder(json.dumps(FLAT)).decode(binary(*moments))
+    assert reasons(decoded).keys() in ({1}, {0, 1})

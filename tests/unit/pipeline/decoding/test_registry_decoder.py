@@ -128,3 +128,37 @@ def test_protobuf_messages_by_their_place() -> None:
     assert rows(decoded) == [{"id": 5, "name": "n", "q": None}, {"id": None, "name": None, "q": 7}]
     assert reasons(decoded).keys() == {2, 3}
     assert "wide" in decoded.new_fields.names
+
+
+def test_fields_that_differ_only_in_case_are_the_records_fault() -> None:
+    other = {**OLD, "fields": [{"name": "ID", "type": "int"}]}
+    client = FakeClient()
+    client.schemas[7] = RegisteredSchema(AVRO, json.dumps(other))
+    made = RegistryDecoder(client, FIELDS, {})  # type: ignore[arg-type]
+    decoded = made.decode(binary(new(1), framed(7, avro(other, {"ID": 5}))))
+    assert good(decoded) == [0]
+    assert reasons(decoded) == {1: "fields 'id' and 'ID' differ only in case"}
+    assert len(decoded.new_fields) == 0
+
+
+def test_twins_among_new_fields_do_not_both_become_columns() -> None:
+    other = {**OLD, "fields": [{"name": "ID", "type": "int"}]}
+    client = FakeClient()
+    client.schemas[7] = RegisteredSchema(AVRO, json.dumps(other))
+    made = RegistryDecoder(client, pa.schema([]), {})  # type: ignore[arg-type]
+    decoded = made.decode(binary(old(1), framed(7, avro(other, {"ID": 5}))))
+    assert decoded.new_fields == pa.schema([("id", pa.int32())])
+
+
+def test_a_record_that_contradicts_twice_is_bad_once() -> None:
+    both = {**NEW, "fields": [{"name": "id", "type": "string"}, {"name": "name", "type": "int"}]}
+    client = FakeClient()
+    client.schemas[7] = RegisteredSchema(AVRO, json.dumps(both))
+    made = RegistryDecoder(client, FIELDS, {})  # type: ignore[arg-type]
+    decoded = made.decode(binary(framed(7, avro(both, {"id": "x", "name": 5}))))
+    assert reasons(decoded) == {0: "field id is string, the column int64"}
+    assert len(decoded.bad) == 1
+
+
+def test_values_of_one_schema_need_no_copy_of_the_other_columns() -> None:
+    assert good(decoder().decode(binary(new(1), new(2)))) is None

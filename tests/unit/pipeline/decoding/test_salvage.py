@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pyarrow as pa
 import pytest
 
 from headrace.pipeline.decoding.salvage import decode_salvaging
 
 from .values import binary, good, reasons, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SCHEMA = pa.schema([("n", pa.int64())])
 
@@ -26,8 +21,9 @@ class Decoder:
         self.calls = 0
         self._fault = fault
 
-    def __call__(self, payloads: Sequence[bytes]) -> pa.RecordBatch:
+    def __call__(self, values: pa.BinaryArray) -> pa.RecordBatch:
         self.calls += 1
+        payloads = values.to_pylist()
         if b"bad" in payloads:
             raise self._fault("bad one")
         return pa.RecordBatch.from_pydict({"n": [int(one) for one in payloads]}, schema=SCHEMA)
@@ -49,11 +45,21 @@ def test_all_good_is_one_call() -> None:
     assert decode.calls == 1
 
 
-@pytest.mark.parametrize("values", [(), (None,), (b"bad",), (None, b"bad", b"5", None)])
+@pytest.mark.parametrize(
+    "values",
+    [
+        (),
+        (None,),
+        (b"bad",),
+        (None, b"bad", b"5", None),
+        (b"1", None, b"bad", b"2", None, b"bad", b"3"),
+    ],
+)
 def test_nulls_and_nothing(values: tuple[bytes | None, ...]) -> None:
     decoded = decode_salvaging(binary(*values), SCHEMA, Decoder())
     wanted = [None if one is None else int(one) for one in values if one != b"bad"]
     assert [row["n"] for row in rows(decoded)] == wanted
+    assert list(reasons(decoded)) == [at for at, one in enumerate(values) if one == b"bad"]
 
 
 def test_a_panic_is_a_bad_record() -> None:
@@ -68,6 +74,6 @@ def test_an_interrupt_is_not() -> None:
 
 def test_a_library_that_loses_rows_is_not_trusted() -> None:
     decoded = decode_salvaging(
-        binary(b"1"), SCHEMA, lambda payloads: pa.RecordBatch.from_pylist([], SCHEMA)
+        binary(b"1"), SCHEMA, lambda values: pa.RecordBatch.from_pylist([], SCHEMA)
     )
     assert reasons(decoded) == {0: "1 records became 0 rows"}

@@ -70,6 +70,9 @@ def test_schemas_come_from_files(tmp_path: Path) -> None:
     file = tmp_path / "r.avsc"
     file.write_text(AVRO)
     assert spec_from_options({"format": "avro", "schema_file": str(file)}).text == AVRO
+    file.write_bytes(b"\xff")
+    with pytest.raises(InvalidConfig, match="no text"):
+        spec_from_options({"format": "avro", "schema_file": str(file)})
 
 
 @pytest.mark.parametrize(
@@ -80,6 +83,7 @@ def test_schemas_come_from_files(tmp_path: Path) -> None:
         ({"format": "avro"}, "needs schema_file or schema"),
         ({"format": "avro", "schema_file": "nowhere.avsc"}, "nowhere.avsc"),
         ({"format": "registry"}, "needs registry_url"),
+        ({"format": "json-schema", "schema": "{}", "validate": "yes"}, "validate is true or false"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, str], message: str) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +129,8 @@ def test_results_before_a_failure_of_the_same_record_are_not_sent() -> None:
         (Record(None, 5), b"the value of a result is int"),  # type: ignore[arg-type]
         (Record(None, b"", ((1, b""),)), b"name of a header is int"),  # type: ignore[arg-type]
         (Record(None, b"", (("h", "x"),)), b"header h of a result is str"),  # type: ignore[arg-type]
+        (Record(None, b"", (("\ud800", b""),)), b"surrogates not allowed"),
+        ("\ud800", b"surrogates not allowed"),
     ],
 )
 def test_a_wrong_result_is_a_failure_of_the_record(result: Any, reason: bytes) -> None:
@@ -147,6 +150,28 @@ def test_a_function_that_yields_for_ever_is_stopped(monkeypatch: pytest.MonkeyPa
     assert b"more than 5 results" in dead_letter(row)["headrace.error.reason"]
 
 
+def test_a_function_that_yields_nothing_for_ever_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(applying_module, "RESULTS_PER_RECORD_MAX", 5)
+    (row,) = run(lambda record: itertools.repeat(None), b"v")
+    assert b"more than 5 results" in dead_letter(row)["headrace.error.reason"]
+
+
+def test_results_that_fill_the_memory_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applying_module, "RESULT_BYTES_PER_RECORD_MAX", 10)
+    (row,) = run(lambda record: itertools.repeat(b"four"), b"v")
+    assert b"more than 10 bytes" in dead_letter(row)["headrace.error.reason"]
+
+
+def test_a_reason_that_is_no_text_is_still_told() -> None:
+    def fail(record: Record) -> None:
+        raise ValueError("what \udcff")
+
+    (row,) = run(fail, b"v")
+    assert dead_letter(row)["headrace.error.reason"] == b"ValueError: what ?"
+
+
 def test_the_job_can_be_told_to_stop_instead() -> None:
     with pytest.raises(FunctionFailed, match="f, in-3 offset 0: KeyError"):
         run(lambda record: {}[record.value], b"v", on_error="stop")
@@ -156,3 +181,10 @@ def test_many_rows_leave_in_several_batches() -> None:
     job = function(source="in", sink="out")(lambda record: [b"x"] * OUTPUT_ROWS)
     batches = list(apply(job, {}, [rows(b"a", b"b")]))
     assert [batch.num_rows for batch in batches] == [OUTPUT_ROWS] * 2
+
+
+def test_large_rows_leave_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applying_module, "OUTPUT_BYTES", 4)
+    job = function(source="in", sink="out")(lambda record: True)
+    batches = list(apply(job, {}, [rows(b"aaa", b"bbb", None)]))
+    assert [batch.num_rows for batch in batches] == [1, 1, 1]

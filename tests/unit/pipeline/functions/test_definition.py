@@ -48,6 +48,8 @@ def test_everything_can_be_chosen() -> None:
     [
         ({"source": "a", "sink": "a"}, "written to a would be read again"),
         ({"source": "b,a", "sink": "a"}, "written to a would be read again"),
+        ({"source": "b, a", "sink": "a"}, "written to a would be read again"),
+        ({"source": " , ", "sink": "a"}, "needs a source topic"),
         ({"source": "", "sink": "a"}, "needs a source topic"),
         ({"source": "a", "sink": "b", "dead_letter_topic": "a"}, "written to a would"),
         ({"source": "a", "sink": "b", "on_error": "ignore"}, "dead-letter or stop"),

@@ -49,6 +49,9 @@ def test_files_that_are_no_table_are_named(tmp_path: Path) -> None:
         FileLookup(FileTable(str(tmp_path / "none.csv"), "id"))
     with pytest.raises(InvalidFunction, match="not one of parquet, csv, json"):
         FileLookup(FileTable(str(tmp_path / "users.txt"), "id"))
+    pq.write_table(pa.table({"id": [[1], [2]]}), tmp_path / "lists.parquet")
+    with pytest.raises(InvalidFunction, match=r"id of .* cannot be a key"):
+        FileLookup(FileTable(str(tmp_path / "lists.parquet"), "id"))
 
 
 def test_a_file_with_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

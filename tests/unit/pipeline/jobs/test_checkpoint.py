@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
-from headrace.pipeline.errors import ForeignCheckpoint, TargetNotWritable
+from headrace.pipeline.errors import ForeignCheckpoint, TargetFull, TargetNotWritable
 from headrace.pipeline.jobs.checkpoint import (
     MARKER,
     checkpoint_identity,
@@ -52,8 +53,9 @@ def test_directory_of_somebody_else_is_refused(tmp_path: Path) -> None:
         claim_checkpoint(str(tmp_path), IDENTITY)
 
 
-def test_damaged_marker_is_refused(tmp_path: Path) -> None:
-    (tmp_path / MARKER).write_text("{")
+@pytest.mark.parametrize("marker", ["{", "[]"])
+def test_damaged_marker_is_refused(tmp_path: Path, marker: str) -> None:
+    (tmp_path / MARKER).write_text(marker)
     with pytest.raises(ForeignCheckpoint, match="damaged"):
         claim_checkpoint(str(tmp_path), IDENTITY)
 
@@ -68,3 +70,19 @@ def test_object_stores_carry_no_marker() -> None:
     claim_checkpoint("s3a://bucket/x", IDENTITY)
     assert maybe_local_path("s3a://bucket/x") is None
     assert maybe_local_path("/x") == maybe_local_path("file:///x") == Path("/x")
+
+
+def test_job_that_ended_while_it_claimed_can_claim_again(tmp_path: Path) -> None:
+    (tmp_path / MARKER).with_suffix(".unfinished").write_text("{")
+    claim_checkpoint(str(tmp_path), IDENTITY)
+    claim_checkpoint(str(tmp_path), IDENTITY)
+
+
+def test_full_disk_may_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write_text(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", write_text)
+    with pytest.raises(TargetFull) as raised:
+        claim_checkpoint(str(tmp_path), IDENTITY)
+    assert raised.value.retriable

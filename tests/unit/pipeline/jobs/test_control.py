@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import pytest
 
 from headrace.pipeline.jobs.control import start_detached, stop_job
 from headrace.pipeline.jobs.errors import JobFailed, JobNotRunning
-from headrace.pipeline.jobs.process_identity import maybe_identity
+from headrace.pipeline.jobs.process_identity import maybe_identity, own_identity
 
 from .samples import prepared, until
 
@@ -66,3 +67,16 @@ def test_detached_job_runs_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert status is not None
     assert status.state.value == "failed"
     assert "the environment variable SECRET is not set" in (status.last_error or "")
+
+
+def test_job_of_another_user_is_left_to_him(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(pid: int, number: int) -> None:
+        raise PermissionError
+
+    job = prepared(tmp_path)
+    with job.running(own_identity()):
+        monkeypatch.setattr(os, "kill", kill)
+        with pytest.raises(JobFailed, match="of another user"):
+            stop_job(job)

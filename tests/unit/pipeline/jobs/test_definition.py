@@ -20,6 +20,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+FUNCTION = """
+[job]
+name = "loud"
+kind = "function"
+[source]
+topic = "orders"
+[transform]
+python = "shop:loud"
+files = "shop.py"
+[sink]
+format = "headrace"
+topic = "loud-orders"
+"""
+
+
 def refused(text: str, origin: str = "") -> str:
     with pytest.raises(InvalidDefinition) as raised:
         parse_definition(text, origin)
@@ -113,6 +128,8 @@ def test_starting_points_that_are_none(starting: str) -> None:
         ('name = "orders"', 'name = "o"\nkind = "sql"', "needs one of sql and python"),
         ('name = "orders"', 'name = "o"\nkind = "function"', "a function job needs it"),
         ("[sink]", "[sinks]", "there is no such table; did you mean sink?"),
+        ('schema = "json"', 'bootstrap = "b"', "sink.bootstrap: means nothing to format delta"),
+        ('"2 seconds"', '"1 ms"', "sink.trigger: '1 ms': expected 0.1 to 86400 seconds"),
     ],
 )
 def test_mistakes_name_the_field(old: str, new: str, message: str) -> None:
@@ -137,6 +154,41 @@ def test_parquet_job_has_no_transform() -> None:
 def test_python_transform_is_a_module_and_a_function() -> None:
     text = SQL.replace('sql = "SELECT key, value FROM source"', 'python = "no function"')
     assert "expected package.module:function" in refused(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "[sink]",
+            '[sink]\npartition_by = "date"',
+            "sink.partition_by: means nothing to a sql job",
+        ),
+        ("[sink]", '[sink]\nschema = "json"', "sink.schema: means nothing to a sql job"),
+        ("[sink]", "[sink.decoding]\na = 1\n[sink]", "sink.decoding: means nothing to a sql job"),
+        ("[sink]", 'files = "shop.jar"\n[sink]', "transform.files: shop.jar: expected a file of"),
+    ],
+)
+def test_fields_without_an_effect_are_refused(old: str, new: str, message: str) -> None:
+    assert message in refused(SQL.replace(old, new, 1))
+
+
+def test_function_job_writes_where_it_reads() -> None:
+    assert parse_definition(FUNCTION).transform.files == ("shop.py",)
+    other = FUNCTION + 'bootstrap = "elsewhere:9092"\n'
+    assert "writes to the broker that it reads from" in refused(other)
+
+
+def test_paths_are_meant_from_where_the_file_is(tmp_path: Path) -> None:
+    path = tmp_path / "job.toml"
+    path.write_text(FUNCTION)
+    assert load_definition(path).transform.files == (str(tmp_path / "shop.py"),)
+    relative = PARQUET.replace("/lake/orders", "lake").replace('"json"', '"avro:o.avsc"')
+    path.write_text(relative.replace('"orders"', '"orders"\ncheckpoint = "c"', 1))
+    job = load_definition(path)
+    assert (job.sink.path, job.checkpoint) == (str(tmp_path / "lake"), str(tmp_path / "c"))
+    assert job.sink.decoding_options()["schema_file"] == str(tmp_path / "o.avsc")
+    assert load_definition(path) == parse_definition(definition_text(job))
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

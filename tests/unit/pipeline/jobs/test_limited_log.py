@@ -86,3 +86,32 @@ def test_full_disk_costs_lines_and_nothing_else(
     log.write_line(b"three")
     log.close()
     assert last_lines(tmp_path / "log", 5) == ["headrace: 2 lines could not be written", "three"]
+
+
+def test_disk_that_is_full_at_a_change_of_files_is_survived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log"
+    log = LimitedLog(path, size_max=10)
+    log.write_line(b"12345678")
+    with monkeypatch.context() as full:
+        full.setattr(type(path), "open", lambda *_, **__: FullDisk().write(b""))
+        log.write_line(b"lost")
+        log.write_line(b"lost")
+    log.write_line(b"again")
+    log.close()
+    assert last_lines(path, 5) == ["12345678", "headrace: 2 lines could not be written", "again"]
+
+
+def test_lines_before_a_change_of_files_and_before_the_end_are_seen(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = LimitedLog(path, size_max=25)
+
+    def wait() -> bool:
+        for number in range(3):
+            log.write_line(f"line {number} ..".encode())
+        return False
+
+    log.write_line(b"before")
+    assert list(follow_lines(path, wait)) == ["line 0 ..", "line 1 ..", "line 2 .."]
+    log.close()

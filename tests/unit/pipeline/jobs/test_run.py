@@ -11,8 +11,16 @@ import pytest
 from headrace.pipeline.errors import ForeignCheckpoint
 from headrace.pipeline.jobs import run as run_module
 from headrace.pipeline.jobs.errors import InvalidDefinition
+from headrace.pipeline.jobs.fault import Fault, fault_of
 from headrace.pipeline.jobs.progress import JobProgress
-from headrace.pipeline.jobs.query import attend, load_function, topic_options, transformed
+from headrace.pipeline.jobs.query import (
+    attend,
+    checkpoint_id,
+    load_function,
+    topic_options,
+    transformed,
+)
+from headrace.pipeline.jobs.query import mistakes_named as named
 from headrace.pipeline.jobs.run import JobContext, run_job
 
 from .samples import PARQUET, SQL, definition
@@ -172,8 +180,33 @@ def test_sql_sees_the_records_as_source() -> None:
 
 
 def test_python_transform_is_called_with_the_records() -> None:
-    text = SQL.replace('sql = "SELECT key, value FROM source"', 'python = "builtins:len"')
-    assert transformed([1, 2], definition(text)) == 2
+    text = SQL.replace('sql = "SELECT key, value FROM source"', 'python = "copy:copy"')
+    frame = SimpleNamespace(writeStream="writer")
+    assert transformed(frame, definition(text)).writeStream == "writer"
+    with pytest.raises(InvalidDefinition, match="copy:copy returned int, not a data frame"):
+        transformed(5, definition(text))
+
+
+def test_query_that_spark_does_not_understand_is_not_tried_again() -> None:
+    errors = pytest.importorskip("pyspark.errors")
+    with pytest.raises(InvalidDefinition, match="Spark refuses the query: no such column"), named():
+        raise errors.AnalysisException("no such column\nfurther words")
+    ours = "x\nheadrace.pipeline.errors.BrokerUnreachable: no answer"
+    with pytest.raises(errors.AnalysisException) as raised, named():
+        raise errors.AnalysisException(ours)
+    assert fault_of(raised.value) == Fault("no answer", True)
+
+
+def test_checkpoint_is_called_as_spark_calls_it() -> None:
+    read: list[str] = []
+
+    def text(path: str) -> Any:
+        read.append(path)
+        return SimpleNamespace(first=lambda: ('{"id": "abc"}',))
+
+    spark = SimpleNamespace(read=SimpleNamespace(text=text))
+    assert checkpoint_id(spark, "/c") == "abc"
+    assert read == ["/c/metadata"]
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from headrace.model.errors import StorageFailure
 from headrace.pipeline.jobs.errors import InvalidDefinition, JobNotFound, JobRunning
 from headrace.pipeline.jobs.process_identity import maybe_identity, own_identity
 from headrace.pipeline.jobs.state import StateDirectory, default_root
 from headrace.pipeline.jobs.status import JobState
 from headrace.pipeline.jobs.supervise import first_status
 
-from .samples import definition, prepared
+from .samples import SQL, definition, prepared
 
 
 def test_root_is_the_users_unless_it_is_given() -> None:
@@ -87,9 +88,24 @@ def test_status_of_a_job_whose_process_is_gone(tmp_path: Path) -> None:
         found = job.maybe_status(9)
         assert found is not None
         assert found.state is JobState.STARTING
-    (job.path / "status.json").write_text("{}")
-    assert job.maybe_status(9) is None
+    for damaged in ("{}", "[]", "{"):
+        (job.path / "status.json").write_text(damaged)
+        assert job.maybe_status(9) is None
 
 
 def test_directory_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert prepared(tmp_path).path.stat().st_mode & 0o077 == 0
+
+
+def test_definition_of_a_running_job_does_not_change(tmp_path: Path) -> None:
+    job = prepared(tmp_path)
+    before = job.definition_path.read_bytes()
+    with job.running(own_identity()), pytest.raises(JobRunning):
+        job.prepare(definition(SQL))
+    assert job.definition_path.read_bytes() == before
+
+
+def test_state_that_cannot_be_kept_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageFailure, match="choose another with --state or HEADRACE_STATE"):
+        StateDirectory(tmp_path / "file").job("orders").prepare(definition())

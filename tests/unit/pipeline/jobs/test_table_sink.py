@@ -9,14 +9,21 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
+from headrace.pipeline.errors import ForeignCheckpoint  # noqa: E402
 from headrace.pipeline.jobs import table_sink  # noqa: E402
-from headrace.pipeline.jobs.table_sink import TableSink, Written, write_file  # noqa: E402
+from headrace.pipeline.jobs.table_sink import (  # noqa: E402
+    TableSink,
+    Written,
+    row_groups,
+    write_file,
+)
 from headrace.pipeline.ranges import OffsetRange  # noqa: E402
 from headrace.pipeline.tables import open_table  # noqa: E402
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+ORIGIN = "job-c1"
 SCHEMA = pa.schema([pa.field("n", pa.int64())])
 
 
@@ -41,7 +48,7 @@ class Frame:
         files = [
             write_file(
                 self._layout,
-                OffsetRange("job", number, self._batch_id, self._batch_id + 1),
+                OffsetRange(ORIGIN, number, self._batch_id, self._batch_id + 1),
                 SCHEMA,
                 batches,
             )
@@ -53,7 +60,11 @@ class Frame:
 @pytest.fixture
 def sink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TableSink:
     monkeypatch.setattr(table_sink, "arrow_schema", lambda frame: SCHEMA)
-    return TableSink("job", "plain", str(tmp_path), {})
+    return sink_of(tmp_path)
+
+
+def sink_of(url: Path, checkpoint: str = "c1") -> TableSink:
+    return TableSink("job", "plain", str(url), {}, checkpoint_id=lambda: checkpoint)
 
 
 def numbers_in(url: Path) -> list[int]:
@@ -97,3 +108,37 @@ def test_batch_without_rows_is_a_commit_too(tmp_path: Path, sink: TableSink) -> 
     sink.close()
     sink.close()
     assert numbers_in(tmp_path) == [1, 2]
+
+
+def test_batches_of_another_checkpoint_are_refused(tmp_path: Path, sink: TableSink) -> None:
+    """A checkpoint was deleted: batch 0 is again batch 0, but of other records."""
+    layout = layout_of(tmp_path)
+    sink.write(Frame(layout, 0, [batch()]), 0)
+    sink.write(Frame(layout, 1, [batch(1)]), 1)
+    sink.close()
+    later = sink_of(tmp_path, "c2")
+    frame = Frame(layout, 0, [batch(2)])
+    with pytest.raises(ForeignCheckpoint, match="batch 0 of job job from another checkpoint"):
+        later.write(frame, 0)
+    later.close()
+    assert frame.runs == 0
+    assert numbers_in(tmp_path) == [1]
+
+
+def test_small_files_are_joined_from_time_to_time(
+    tmp_path: Path, sink: TableSink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_sink, "COMPACT_BATCHES", 3)
+    layout = layout_of(tmp_path)
+    for number in range(4):
+        sink.write(Frame(layout, number, [batch(number)]), number)
+    sink.close()
+    with open_table("plain", str(tmp_path), partition_by="none") as table:
+        assert len(table.files()) == 2
+    assert numbers_in(tmp_path) == [0, 1, 2, 3]
+
+
+def test_rows_are_written_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_sink, "ROW_GROUP_ROWS", 3)
+    groups = row_groups([batch(1, 2), batch(3), batch(4), batch(5)])
+    assert [sum(each.num_rows for each in group) for group in groups] == [3, 2]

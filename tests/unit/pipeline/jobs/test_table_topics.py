@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from headrace.pipeline.jobs import table_supervision
 from headrace.pipeline.jobs.backoff import Backoff
 from headrace.pipeline.jobs.definition import definition_text, parse_definition
 from headrace.pipeline.jobs.errors import InvalidDefinition
+from headrace.pipeline.jobs.limited_log import older_part
 from headrace.pipeline.jobs.process_identity import own_identity
 from headrace.pipeline.jobs.progress import JobProgress
 from headrace.pipeline.jobs.state import StateDirectory
 from headrace.pipeline.jobs.status import JobState
 from headrace.pipeline.jobs.table_supervision import (
+    LatestLine,
     SharedSession,
+    keep_short,
     read_client_config,
 )
 from headrace.pipeline.jobs.table_topics import (
@@ -218,3 +222,48 @@ def test_supervision_ends_with_its_input(tmp_path: Path) -> None:
     assert process.stdout.readline() == "['orders']\n"
     out, _ = process.communicate(timeout=WAIT_SECONDS)
     assert (out, process.returncode) == ("stopped\n", 0)
+
+
+def test_only_the_last_line_counts() -> None:
+    said = LatestLine()
+    assert said.maybe_take(0.001) is None
+    said.put(b"one")
+    said.put(b"two")
+    assert said.maybe_take(WAIT_SECONDS) == b"two"
+    assert said.maybe_take(0.001) is None
+
+
+def test_job_without_a_place_to_run_in_is_tried_again(tmp_path: Path) -> None:
+    """A state directory that is a file at first."""
+    began = threading.Event()
+    definition = definition_of(ORDERS, CONNECTION)
+    root = tmp_path / "state"
+    root.write_text("")
+    job = TableJob(
+        StateDirectory(root).job(definition.name),
+        definition,
+        lambda: None,
+        backoff=QUICK,
+        run=lambda context: began.set(),
+    )
+    job.start()
+    assert not began.wait(0.1)
+    root.unlink()
+    assert began.wait(WAIT_SECONDS)
+    job.stop()
+    assert job.join(WAIT_SECONDS)
+
+
+def test_log_that_grew_too_long_is_cut_for_all_who_write_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_supervision, "LOG_BYTES_MAX", 10)
+    path = tmp_path / "log"
+    with path.open("ab", buffering=0) as of_java:
+        of_java.write(b"0123456789")
+        keep_short(path)
+        of_java.write(b"x")
+        keep_short(path)
+        of_java.write(b"new")
+    assert (path.read_bytes(), older_part(path).read_bytes()) == (b"new", b"0123456789x")
+    keep_short(tmp_path / "missing")

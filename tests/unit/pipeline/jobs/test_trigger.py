@@ -22,7 +22,9 @@ def test_triggers(text: str, seconds: float | None) -> None:
     assert parse_trigger(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "5", "seconds", "-1 s", "3 days", "25 hours", "1e9 s"])
+@pytest.mark.parametrize(
+    "text", ["", "5", "seconds", "-1 s", "3 days", "25 hours", "1e9 s", "0 s", "99 ms"]
+)
 def test_texts_that_are_none(text: str) -> None:
     with pytest.raises(InvalidDefinition, match="expected"):
         parse_trigger(text)

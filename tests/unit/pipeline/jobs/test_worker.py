@@ -13,7 +13,6 @@ import pytest
 from headrace.pipeline.errors import SchemaConflict
 from headrace.pipeline.jobs import job_logging, submit_entry, worker
 from headrace.pipeline.jobs import run as run_module
-from headrace.pipeline.jobs.errors import InvalidDefinition
 from headrace.pipeline.jobs.progress import JobProgress
 from headrace.pipeline.jobs.worker import EXIT_FAILED, EXIT_OK, Reports, work
 
@@ -30,6 +29,7 @@ class Session:
 
     def __init__(self) -> None:
         self.stops = 0
+        self.sent: list[Any] = []
 
     def stop(self) -> None:
         self.stops += 1
@@ -40,6 +40,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Session:
     made = Session()
     for module in (worker, run_module):
         monkeypatch.setattr(module, "session_for", lambda definition, master=None: made)
+    monkeypatch.setattr(worker, "send_code", lambda *sent: made.sent.append(sent[1:]))
     monkeypatch.setenv("SECRET", "s3cret")
     return made
 
@@ -65,8 +66,9 @@ def test_worker_runs_the_job_with_its_secrets(
     assert not seen[0].should_stop()
     stop.set()
     assert seen[0].should_stop()
-    assert [each["progress"]["rows"] for each in reports_of(file)] == [5]
+    assert [each["progress"]["rows"] for each in reports_of(file)] == [0, 5]
     assert session.stops == 1
+    assert session.sent == [((), job.path)]
     assert "s3cret" not in job.definition_path.read_text()
 
 
@@ -79,7 +81,7 @@ def test_worker_reports_its_fault(
     monkeypatch.setattr(worker, "run_job", run)
     file = io.StringIO()
     assert work(prepared(tmp_path), None, Reports(file), threading.Event()) == EXIT_FAILED
-    assert reports_of(file) == [{"fault": "two types", "can_retry": False}]
+    assert reports_of(file)[1:] == [{"fault": "two types", "can_retry": False}]
     assert session.stops == 1
 
 
@@ -93,7 +95,10 @@ def test_worker_whose_supervisor_is_gone_only_says_so(caplog: pytest.LogCaptureF
 
 
 def test_submitted_job_runs_with_its_own_checkpoint(
-    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    session: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     seen: list[str] = []
     monkeypatch.setattr(job_logging, "configure_job_logging", lambda: None)
@@ -101,8 +106,8 @@ def test_submitted_job_runs_with_its_own_checkpoint(
     monkeypatch.setattr(run_module, "run_job", lambda context: seen.append(context.checkpoint))
     path = tmp_path / "orders.toml"
     path.write_text(PARQUET)
-    with pytest.raises(InvalidDefinition, match="a submitted job needs one"):
-        submit_entry.main([str(path)])
+    assert submit_entry.main([str(path)]) == EXIT_FAILED
+    assert "a submitted job needs one" in caplog.text
     path.write_text(PARQUET.replace('"orders"', '"orders"\ncheckpoint = "/shared"', 1))
     assert submit_entry.main([str(path)]) == 0
     assert seen == ["/shared"]

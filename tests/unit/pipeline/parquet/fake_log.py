@@ -101,7 +101,7 @@ class Tasks:
         self.calls.append(list(work))
         if self.faults:
             raise self.faults.pop(0)
-        return [write_ranges(one, one.ranges, self._log.read) for one in work]
+        return [write_ranges(one, self._log.read) for one in work]
 
 
 def job_of(

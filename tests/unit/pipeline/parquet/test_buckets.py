@@ -33,6 +33,7 @@ def split(records: pa.RecordBatch, width: int | None) -> dict[int, list[int]]:
         ((0, HOUR_MS, 1, -1), HOUR_MS, {-1: [3], 0: [0, 2], 1: [1]}),
         ((0, None, 2), HOUR_MS, {NO_TIME: [1], 0: [0, 2]}),
         ((0, 10**15), None, {NO_TIME: [0, 1]}),
+        ((0, 3 * 10**14, None, -(10**14), 4 * 10**14), HOUR_MS, {NO_TIME: [1, 2, 3, 4], 0: [0]}),
         ((), HOUR_MS, {NO_TIME: []}),
     ],
 )

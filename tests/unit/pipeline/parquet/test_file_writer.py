@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from headrace.pipeline.errors import TargetFull
 from headrace.pipeline.parquet import file_writer
-from headrace.pipeline.parquet.file_options import leaf_paths, writer_options
-from headrace.pipeline.parquet.file_writer import PartitionedWriter, TooManyFiles
+from headrace.pipeline.parquet.file_writer import PartitionedWriter
 from headrace.pipeline.parquet.rows import row_schema
 from headrace.pipeline.ranges import OffsetRange
-from headrace.pipeline.tables import open_table
+from headrace.pipeline.tables import open_table, row_groups
+from headrace.pipeline.tables.file_options import leaf_paths, writer_options
 
 from .fake_log import START_MS, TOPIC
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from headrace.pipeline.tables.file_layout import FileLayout
 
 SCHEMA = row_schema(pa.schema([("value", pa.binary())]), has_headers=False)
@@ -30,6 +30,10 @@ RANGE = OffsetRange(TOPIC, 0, 0, 10_000)
 @pytest.fixture
 def layout(tmp_path: Path) -> FileLayout:
     return open_table("plain", str(tmp_path / "lake")).layout
+
+
+def files_below(layout: FileLayout) -> list[Path]:
+    return [path for path in Path(layout.root).rglob("*") if path.is_file()]
 
 
 def rows(first: int, count: int, timestamp_ms: int = START_MS, size: int = 10) -> pa.RecordBatch:
@@ -51,7 +55,7 @@ def rows(first: int, count: int, timestamp_ms: int = START_MS, size: int = 10) -
 def test_row_groups_are_full_and_encoded_as_wanted(
     layout: FileLayout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_writer, "ROW_GROUP_ROWS", 100)
+    monkeypatch.setattr(row_groups, "ROW_GROUP_ROWS", 100)
     writer = PartitionedWriter(layout, SCHEMA, [RANGE])
     for first in range(0, 250, 30):
         writer.write(rows(first, min(30, 250 - first)))
@@ -76,19 +80,68 @@ def test_what_waits_is_bounded(layout: FileLayout, monkeypatch: pytest.MonkeyPat
     hours = itertools.cycle(range(5))
     for first in range(0, 2_000, 20):
         writer.write(rows(first, 20, START_MS + next(hours) * 3_600_000, size=200))
-        assert sum(file.pending_bytes for file in writer._files.values()) <= 50_000
+        assert writer.pending_bytes <= 50_000
     files = writer.close()
     assert sum(file.rows for file in files) == 2_000
     assert sorted(file.partition_values["hour"] for file in files) == ["10", "11", "12", "13", "14"]
 
 
-def test_too_many_hours_at_once(layout: FileLayout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_hours_at_once_get_more_files_and_not_more_open_ones(
+    layout: FileLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_writer, "OPEN_FILES_MAX", 2)
+    monkeypatch.setattr(file_writer, "PENDING_BYTES_MAX", 0)
+    writer = PartitionedWriter(layout, SCHEMA, [RANGE])
+    for first, hour in enumerate([0, 1, 2, 0, 1, 1]):
+        writer.write(rows(first, 1, START_MS + hour * 3_600_000))
+        assert len(writer._open) <= 2
+    files = writer.close()
+    assert sorted((file.partition_values["hour"], file.rows) for file in files) == [
+        ("10", 1),
+        ("10", 1),
+        ("11", 1),
+        ("11", 2),
+        ("12", 1),
+    ]
+    assert len({file.path for file in files}) == 5
+
+
+def test_a_file_is_opened_when_there_is_something_to_write(layout: FileLayout) -> None:
+    writer = PartitionedWriter(layout, SCHEMA, [RANGE])
+    for hour in range(300):
+        writer.write(rows(hour, 1, START_MS + hour * 3_600_000))
+    assert not writer._open
+    assert [file.rows for file in writer.close()] == [1] * 300
+
+
+def test_what_is_abandoned_is_gone_at_once(
+    layout: FileLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(file_writer, "OPEN_FILES_MAX", 1)
+    monkeypatch.setattr(file_writer, "PENDING_BYTES_MAX", 0)
+    writer = PartitionedWriter(layout, SCHEMA, [RANGE])
+    for hour in range(3):
+        writer.write(rows(hour, 1, START_MS + hour * 3_600_000))
+    assert len(files_below(layout)) == 3
+    writer.abandon()
+    assert files_below(layout) == []
+
+
+def test_a_disk_that_fills_up_keeps_nothing_of_the_attempt(
+    layout: FileLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_writer, "PENDING_BYTES_MAX", 0)
     writer = PartitionedWriter(layout, SCHEMA, [RANGE])
     writer.write(rows(0, 1))
-    with pytest.raises(TooManyFiles):
-        writer.write(rows(1, 1, START_MS + 3_600_000))
+
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", refuse)
+    with pytest.raises(TargetFull):
+        writer.write(rows(1, 1))
     writer.abandon()
+    assert files_below(layout) == []
 
 
 def test_nothing_written_makes_no_file(layout: FileLayout) -> None:

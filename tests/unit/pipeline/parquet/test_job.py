@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from headrace.model.topic import TopicPartition
-from headrace.pipeline.errors import BrokerUnreachable, DataLoss, ForeignCheckpoint
-from headrace.pipeline.tables import open_table
+from headrace.pipeline.decoding.registry_client import RegistryClient
+from headrace.pipeline.errors import BrokerUnreachable, DataLoss, ForeignCheckpoint, TargetInUse
+from headrace.pipeline.parquet import file_writer
+from headrace.pipeline.parquet.tasks import TaskResult
+from headrace.pipeline.tables import KINDS, open_table
 from headrace.records.columns import BadBatch
 
 from .fake_log import (
@@ -27,9 +32,9 @@ from .fake_log import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
+    from headrace.pipeline.parquet.tasks import TaskWork
     from headrace.pipeline.tables.table import Table
 
 JSON = {"format": "json"}
@@ -168,9 +173,9 @@ def test_a_start_at_the_end_is_written_down(table: Table) -> None:
     assert offsets_in(table.files()) == [(0, 1)]
 
 
-def test_another_cluster_is_noticed(table: Table, tmp_path: Path) -> None:
+def test_another_cluster_is_noticed(table: Table) -> None:
     log = FakeLog(values("a"))
-    settings = settings_of(table.url, checkpoint=str(tmp_path / "checkpoint"))
+    settings = settings_of(table.url)
     job_of(settings, table, log.view(), Tasks(log))[0].run_batch()
     other = log.view()
     other.cluster = "cluster-2"
@@ -178,9 +183,9 @@ def test_another_cluster_is_noticed(table: Table, tmp_path: Path) -> None:
         job_of(settings, table, other, Tasks(log))[0].run_batch()
 
 
-def test_a_topic_made_anew_is_a_loss_again_and_again(table: Table, tmp_path: Path) -> None:
+def test_a_topic_made_anew_is_a_loss_again_and_again(table: Table) -> None:
     log = FakeLog(values("a", "b"))
-    settings = settings_of(table.url, checkpoint=str(tmp_path / "checkpoint"))
+    settings = settings_of(table.url)
     job_of(settings, table, log.view(), Tasks(log))[0].run_batch()
     anew = log.view()
     anew.ids[TOPIC] = bytes(15) + b"\2"
@@ -214,7 +219,104 @@ def test_late_records_go_to_their_own_hour(table: Table) -> None:
     ]
 
 
+def test_an_hour_with_several_files_is_whole_for_readers_of_the_directory(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_writer, "OPEN_FILES_MAX", 1)
+    monkeypatch.setattr(file_writer, "PENDING_BYTES_MAX", 0)
+    log = FakeLog([Record(b"v", START_MS + number % 2 * 3_600_000) for number in range(12)])
+    job_of(settings_of(table.url), table, log.view(), Tasks(log))[0].run_batch()
+    assert len(table.files()) > 2
+    shown = [str(path) for path in Path(table.url).rglob("*.parquet")]
+    assert len(shown) == len(table.files())
+    assert offsets_in(shown) == all_offsets(log)
+
+
 def test_values_that_are_all_empty_objects(table: Table) -> None:
     log = FakeLog(values("{}", "null", None, json.dumps({"x": None})))
     job_of(settings_of(table.url, decoding=JSON), table, log.view(), Tasks(log))[0].run_batch()
+    assert offsets_in(table.files()) == all_offsets(log)
+
+
+def test_a_job_that_takes_a_table_over_goes_on_where_the_other_was(tmp_path: Path) -> None:
+    log = FakeLog(values("a", "b"), values("c"))
+    target = str(tmp_path / "lake")
+    with open_table("plain", target) as table:
+        job_of(settings_of(target), table, log.view(), Tasks(log))[0].run_batch()
+    log.partitions[0] += values("d")
+    heir = replace(settings_of(target), job="heir")
+    with open_table("plain", target) as table:
+        tasks = Tasks(log)
+        with pytest.raises(TargetInUse, match="lake"):
+            job_of(heir, table, log.view(), tasks)[0].run_batch()
+        assert not tasks.calls, "it is refused before any work is done"
+    with open_table("plain", target, take_over=True) as table:
+        progress = job_of(heir, table, log.view(), Tasks(log))[0].run_batch()
+        assert progress is not None
+        assert progress.rows == 1
+        assert offsets_in(table.files()) == all_offsets(log)
+
+
+def test_files_of_an_attempt_that_was_in_vain_are_removed(table: Table) -> None:
+    """One task finds a new field, or fails; the other one has written its file."""
+    log = FakeLog(values('{"id": 1}'), values('{"id": 2}'))
+    settings = settings_of(table.url, decoding=JSON, source={"minPartitions": "2"})
+    job, _ = job_of(settings, table, log.view(), Tasks(log))
+    job.run_batch()
+    log.partitions[0] += values('{"id": 3}')
+    log.partitions[1] += values('{"id": 4, "more": 5}')
+    job, _ = job_of(settings, table, log.view(), OneFails(log))
+    with pytest.raises(BrokerUnreachable):
+        job.run_batch()
+    job, _ = job_of(settings, table, log.view(), Tasks(log))
+    job.run_batch()
+    assert sorted(files_below(table)) == sorted(table.files())
+    assert offsets_in(table.files()) == all_offsets(log)
+
+
+class OneFails(Tasks):
+    def __call__(self, work: Sequence[TaskWork]) -> list[TaskResult]:
+        return [TaskResult(failure=BrokerUnreachable("gone")), *super().__call__(work[1:])]
+
+
+def files_below(table: Table) -> list[str]:
+    return [str(path) for path in Path(table.url).rglob("*.parq")]
+
+
+WILD_MS = 3 * 10**14
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_times_that_no_calendar_has(tmp_path: Path, kind: str) -> None:
+    """Iceberg cannot take them, so they are parked there; a bad record may have one too."""
+    record = Record(b'{"id": 1}')
+    wild = [record._replace(timestamp_ms=sign * WILD_MS) for sign in (1, -1)]
+    bad = Record(b"{bad", WILD_MS)
+    log = FakeLog([record, *wild, bad, record])
+    with open_table(kind, str(tmp_path / "lake")) as table:
+        settings = settings_of(table.url, decoding=JSON)
+        job_of(settings, table, log.view(), Tasks(log))[0].run_batch()
+        is_iceberg = kind == "iceberg"
+        expected = [0, 4] if is_iceberg else [0, 1, 2, 4]
+        assert offsets_in(table.files()) == [(0, offset) for offset in expected]
+        found = query(table.parked_files(), '"offset", reason', "order by 1")
+        assert [offset for offset, _ in found] == ([1, 2, 3] if is_iceberg else [3])
+        if is_iceberg:
+            assert found[0][1] == (
+                f"timestamp is {WILD_MS * 1_000} microseconds since 1970, "
+                "which is not in the years 1 to 9999"
+            )
+        else:
+            wild_files = [path for path in table.files() if "HIVE_DEFAULT" in path]
+            assert len(wild_files) == 1
+
+
+def test_values_that_are_all_null_are_rows_in_a_table_of_the_registry(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RegistryClient, "latest", lambda self, subject: None)
+    log = FakeLog(values(None, None))
+    decoding = {"format": "registry", "registry_url": "http://nobody:1"}
+    settings = settings_of(table.url, decoding=decoding)
+    job_of(settings, table, log.view(), Tasks(log))[0].run_batch()
     assert offsets_in(table.files()) == all_offsets(log)

@@ -16,8 +16,8 @@ from .fake_log import settings_of
 DONE = None
 
 
-def progress(lag: int = 0, rows: int = 10) -> ParquetProgress:
-    return ParquetProgress(0, rows, 1, 2, 100, {"t": {0: 5}}, {"t": {0: 5 + lag}}, 0.5)
+def progress(lag: int = 0, rows: int = 10, batch_id: int = 0) -> ParquetProgress:
+    return ParquetProgress(batch_id, rows, 1, 2, 100, {"t": {0: 5}}, {"t": {0: 5 + lag}}, 0.5)
 
 
 class ScriptedJob:
@@ -40,18 +40,16 @@ class ScriptedJob:
 class ScriptedTable:
     """Only to be compacted."""
 
-    def __init__(self, fault: Exception | None = None) -> None:
+    def __init__(self, fault: Exception | None = None, incomplete: int = 0) -> None:
         self.compactions = 0
         self._fault = fault
+        self._incomplete = incomplete
 
-    def schema(self) -> None:
-        return None
-
-    def compact(self, target_bytes: int, options: object) -> CompactionReport:
+    def compact(self, target_bytes: int) -> CompactionReport:
         self.compactions += 1
         if self._fault is not None:
             raise self._fault
-        return CompactionReport(2, 1)
+        return CompactionReport(2, 1, is_complete=self.compactions > self._incomplete)
 
 
 def runner(
@@ -108,11 +106,25 @@ def test_a_run_that_is_not_behind_waits() -> None:
     assert max(pauses) <= 1.0, "it is asked at least once a second whether to stop"
 
 
-def test_compaction_comes_every_so_many_batches() -> None:
+@pytest.mark.parametrize(
+    ("batch_ids", "compactions"), [(range(7), 2), (range(5, 6), 1), (range(6, 8), 0)]
+)
+def test_compaction_comes_every_so_many_batches(batch_ids: range, compactions: int) -> None:
+    """Counted over all runs: there may be one for each batch."""
     table = ScriptedTable()
-    job = ScriptedJob(*[progress()] * 7, DONE)
+    job = ScriptedJob(*(progress(batch_id=one) for one in batch_ids), DONE)
     runner(job, table, compact_batches=3)[0].until_empty()
-    assert table.compactions == 2
+    assert table.compactions == compactions
+
+
+def test_a_large_compaction_is_done_in_parts() -> None:
+    table = ScriptedTable(incomplete=2)
+    job = ScriptedJob(*(progress(batch_id=one) for one in range(2, 9)), DONE)
+    runner(job, table, compact_batches=100)[0].until_empty()
+    assert table.compactions == 0
+    job = ScriptedJob(*(progress(batch_id=one) for one in range(99, 107)), DONE)
+    runner(job, table, compact_batches=100)[0].until_empty()
+    assert table.compactions == 3
 
 
 @pytest.mark.parametrize(

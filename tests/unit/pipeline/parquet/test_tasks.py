@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.pipeline.parquet.file_options import ROW_GROUP_ROWS
-from headrace.pipeline.parquet.tasks import SAMPLE_RECORDS, halves, samples_of, share_out
+from headrace.pipeline.parquet.tasks import SAMPLE_RECORDS, samples_of, share_out
 from headrace.pipeline.ranges import OffsetRange
+from headrace.pipeline.tables.file_options import ROW_GROUP_ROWS
 
 FILE = 10 * ROW_GROUP_ROWS
 
@@ -27,6 +27,9 @@ def sizes(tasks: list[tuple[OffsetRange, ...]]) -> list[int]:
         ((4 * ROW_GROUP_ROWS,), 2, [2 * ROW_GROUP_ROWS] * 2),
         ((100 * ROW_GROUP_ROWS,), 2, [FILE] * 10),
         ((0, 7), 2, [7]),
+        ((2 * ROW_GROUP_ROWS,) * 3, 2, [3 * ROW_GROUP_ROWS] * 2),
+        ((22 * ROW_GROUP_ROWS,), 2, [11 * ROW_GROUP_ROWS // 2] * 4),
+        ((ROW_GROUP_ROWS + 10,), 4, [ROW_GROUP_ROWS // 2 + 5] * 2),
         ((), 2, []),
     ],
 )
@@ -46,12 +49,6 @@ def test_no_offset_is_lost_or_doubled() -> None:
             assert piece.start == position
             position = piece.end
         assert position == one.end
-
-
-def test_halves() -> None:
-    one = OffsetRange("t", 0, 2, 5)
-    assert halves([one]) == ((OffsetRange("t", 0, 2, 3),), (OffsetRange("t", 0, 3, 5),))
-    assert halves(ranges(1, 1, 1)) == (tuple(ranges(1)), tuple(ranges(1, 1, 1)[1:]))
 
 
 def test_samples_are_the_beginning_of_each() -> None:

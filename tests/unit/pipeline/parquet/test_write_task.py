@@ -46,7 +46,7 @@ def test_several_ranges_share_a_file(tmp_path: Path) -> None:
     log = FakeLog(values("a", "b", "c"), values("d", "e"))
     work = work_of(tmp_path, OffsetRange(TOPIC, 0, 1, 3), OffsetRange(TOPIC, 1, 0, 2))
     assert pickle.loads(pickle.dumps(work)) == work
-    result = write_ranges(work, work.ranges, log.read)
+    result = write_ranges(work, log.read)
     assert pickle.loads(pickle.dumps(result)) == result
     (file,) = [DataFile.from_json(text) for text in result.files]
     assert file.ranges == work.ranges
@@ -54,13 +54,13 @@ def test_several_ranges_share_a_file(tmp_path: Path) -> None:
     assert offsets_in(paths(work, result)) == [(0, 1), (0, 2), (1, 0), (1, 1)]
 
 
-def test_more_hours_than_open_files_are_taken_in_parts(
+def test_more_hours_than_open_files_get_more_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_writer, "OPEN_FILES_MAX", 2)
     log = FakeLog([Record(b"v", START_MS + number * HOUR_MS) for number in range(7)])
     work = work_of(tmp_path, OffsetRange(TOPIC, 0, 0, 7))
-    result = write_ranges(work, work.ranges, log.read)
+    result = write_ranges(work, log.read)
     assert len(result.files) == 7
     assert offsets_in(paths(work, result)) == [(0, offset) for offset in range(7)]
 
@@ -70,7 +70,7 @@ def test_new_fields_stop_the_writing_but_not_the_looking(tmp_path: Path) -> None
     log = FakeLog(values(*texts))
     for is_sample in (False, True):
         work = work_of(tmp_path, OffsetRange(TOPIC, 0, 0, 9), form="json", is_sample=is_sample)
-        result = write_ranges(work, work.ranges, log.read)
+        result = write_ranges(work, log.read)
         assert result.files == ()
         assert result.new_fields is not None
         assert {one.name: str(one.type) for one in result.new_fields} == {
@@ -81,7 +81,7 @@ def test_new_fields_stop_the_writing_but_not_the_looking(tmp_path: Path) -> None
 
 def test_a_sample_without_fields_is_no_failure(tmp_path: Path) -> None:
     work = work_of(tmp_path, OffsetRange(TOPIC, 0, 0, 1), form="json", is_sample=True)
-    result = write_ranges(work, work.ranges, FakeLog(values("{}")).read)
+    result = write_ranges(work, FakeLog(values("{}")).read)
     assert result.new_fields is not None
     assert len(result.new_fields) == 0
 
@@ -89,7 +89,7 @@ def test_a_sample_without_fields_is_no_failure(tmp_path: Path) -> None:
 def test_named_errors_come_back_as_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loss = DataLoss(TOPIC, 0, 1, 5, "gone")
 
-    def lose(work: TaskWork, ranges: object) -> TaskResult:
+    def lose(work: TaskWork) -> TaskResult:
         raise loss
 
     monkeypatch.setattr(write_task, "write_ranges", lose)
@@ -106,7 +106,7 @@ def test_errors_that_cannot_travel_send_their_text(
 
         retriable = True
 
-    def fail(work: TaskWork, ranges: object) -> TaskResult:
+    def fail(work: TaskWork) -> TaskResult:
         raise Local("why")
 
     monkeypatch.setattr(write_task, "write_ranges", fail)
@@ -120,4 +120,4 @@ def test_a_target_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     work = work_of(tmp_path, OffsetRange(TOPIC, 0, 0, 1))
     (tmp_path / "lake").write_text("not a directory")
     with pytest.raises(TargetNotWritable):
-        write_ranges(work, work.ranges, FakeLog(values("a")).read)
+        write_ranges(work, FakeLog(values("a")).read)

@@ -36,6 +36,10 @@ def test_value_may_be_text_or_bytes(kind: StringType | BinaryType) -> None:
     check_schema(schema(value=kind, key=kind), "t")
 
 
+def test_a_column_topic_is_not_looked_at_if_there_is_the_option() -> None:
+    check_schema(schema(value=BinaryType(), topic=LongType()), "t")
+
+
 def test_all_columns_of_sparks_kafka_sink() -> None:
     check_schema(
         schema(

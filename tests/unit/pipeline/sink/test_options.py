@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING
+
 import pytest
 
 from headrace.pipeline.sink.errors import InvalidSinkOption
@@ -10,6 +13,9 @@ from headrace.pipeline.sink.options import (
     SinkOptions,
     parse_options,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def parse(**given: str) -> SinkOptions:
@@ -43,7 +49,21 @@ def test_rows_are_staged_beside_the_checkpoint() -> None:
 
 def test_staging_location_is_stronger_than_the_checkpoint() -> None:
     options = parse(checkpointLocation="/jobs/a", headrace__staging__location="s3://b/c")
-    assert options.staging_url == "s3://b/c"
+    assert options.staging_url == "s3://b/c/headrace-staging"
+
+
+def test_a_relative_place_is_the_drivers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = parse(checkpointLocation="jobs/a")
+    assert options.staging_url == f"{tmp_path}/jobs/a/headrace-staging"
+
+
+def test_without_a_place_every_user_of_the_machine_has_another() -> None:
+    assert parse().staging_url.endswith(f"/headrace-staging-{os.getuid()}")
+
+
+def test_what_the_sink_does_anyway_may_be_asked_for() -> None:
+    assert parse(kafka__enable__idempotence="true").kafka["enable.idempotence"] == "true"
 
 
 def test_options_of_the_source_are_not_refused() -> None:
@@ -74,6 +94,7 @@ def test_batch_with_an_identity() -> None:
             "needs headrace.delivery=exactly-once",
         ),
         ({"kafka__transactional__id": "x"}, "the sink's own business"),
+        ({"kafka__enable__idempotence": "false"}, "cannot be switched off"),
         ({"kafka__bootstrap__servers": ""}, "which broker"),
     ],
 )

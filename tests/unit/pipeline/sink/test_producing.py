@@ -27,8 +27,17 @@ class FakeProducer:
         self.failure: KafkaException | None = None
 
     def produce(
-        self, topic: str, value: Any, key: Any, partition: int, headers: Any = None
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int,
+        callback: None,
+        on_delivery: None,
+        timestamp: int,
+        headers: Any,
     ) -> None:
+        assert timestamp == 0
         if self.failure is not None:
             raise self.failure
         if self._left == 0:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import uuid
+from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -13,7 +15,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from headrace.model.errors import InternalError
 from headrace.pipeline.sink import make_stream_writer, make_writer, writers
 from headrace.pipeline.sink.errors import InvalidSinkOption, InvalidSinkSchema
-from headrace.pipeline.sink.writers import BATCH_ID, JOB_PREFIX, QUERY_ID, TaskMessage
+from headrace.pipeline.sink.writers import BATCH_ID, QUERY_ID, StagedMessage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,29 +27,37 @@ QUERY = "11111111-2222-3333-4444-555555555555"
 IN_FILES = {"headrace.staging.inline.bytes": "0"}
 
 
+class Call(NamedTuple):
+    sink_id: str
+    query_id: str
+    rows: list[int]
+    batch_id: int
+
+
 class Written:
     """What the transaction was asked to write."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, list[int], int]] = []
+        self.calls: list[Call] = []
         self.failure: Exception | None = None
 
     def write_next(
-        self, kafka: dict[str, str], sink_id: str, pieces: list[StagedPiece], batch_id: int
+        self, kafka: dict[str, str], query_id: str, pieces: list[StagedPiece], batch_id: int
     ) -> bool:
+        return self._write(query_id, query_id, pieces, batch_id)
+
+    def open(
+        self, kafka: dict[str, str], sink_id: str, query_id: str, *, is_repeatable: bool
+    ) -> SimpleNamespace:
+        """A sink that batch jobs write to; those with a name can come again."""
+        assert is_repeatable is (sink_id == "nightly")
+        return SimpleNamespace(write=partial(self._write, sink_id, query_id))
+
+    def _write(self, sink_id: str, query_id: str, pieces: list[StagedPiece], batch_id: int) -> bool:
         if self.failure is not None:
             raise self.failure
-        self.calls.append((sink_id, [piece.rows for piece in pieces], batch_id))
+        self.calls.append(Call(sink_id, query_id, [piece.rows for piece in pieces], batch_id))
         return True
-
-    def open(self, kafka: dict[str, str], sink_id: str, *, is_repeatable: bool) -> SimpleNamespace:
-        """A sink that batch jobs write to; those with an identity can come again."""
-        assert is_repeatable is not sink_id.startswith(JOB_PREFIX)
-
-        def write(pieces: list[StagedPiece], batch_id: int) -> bool:
-            return self.write_next(kafka, sink_id, pieces, batch_id)
-
-        return SimpleNamespace(write=write)
 
 
 @pytest.fixture
@@ -90,7 +100,7 @@ def test_a_batch_is_written_under_the_id_of_its_query(
     messages = [pickle.loads(pickle.dumps(writer.write(iter([rows(n)])))) for n in (2, 3)]
     assert staged_files(tmp_path) == [f"headrace-staging/{QUERY}/7"] * 2
     make_stream_writer(options(tmp_path), VALUE, False).commit(messages, 7)
-    assert written.calls == [(QUERY, [2, 3], 7)]
+    assert written.calls == [(QUERY, QUERY, [2, 3], 7)]
     assert staged_files(tmp_path) == []
 
 
@@ -106,7 +116,7 @@ def test_what_failed_attempts_left_goes_with_the_batch(
     writer.commit([message], 7)
     assert staged_files(tmp_path) == [f"headrace-staging/{QUERY}/8"]
     writer.commit([next_message], 8)
-    assert written.calls == [(QUERY, [2], 7), (QUERY, [1], 8)]
+    assert written.calls == [(QUERY, QUERY, [2], 7), (QUERY, QUERY, [1], 8)]
 
 
 def test_staged_rows_outlive_a_failed_commit(
@@ -155,9 +165,8 @@ def test_at_least_once_sends_from_the_task(
 ) -> None:
     sent: list[int] = []
 
-    def send(batches: object, topic: str, kafka: object) -> int:
-        sent.append(sum(batch.num_rows for batch in batches))  # type: ignore[attr-defined]
-        return sent[-1]
+    def send(batches: list[pa.RecordBatch], topic: str, kafka: object) -> None:
+        sent.append(sum(batch.num_rows for batch in batches))
 
     monkeypatch.setattr(writers, "send", send)
     loose = options(tmp_path, **{"headrace.delivery": "at-least-once"})
@@ -168,7 +177,7 @@ def test_at_least_once_sends_from_the_task(
     stream.abort([None], 1)
     batch.abort([None])
     assert sent == [2, 3]
-    assert [m.rows for m in messages if isinstance(m, TaskMessage)] == [2, 3]
+    assert not any(isinstance(message, StagedMessage) for message in messages)
     assert written.calls == []
 
 
@@ -177,9 +186,9 @@ def test_a_batch_job_is_one_transaction_of_its_own(tmp_path: Path, written: Writ
     writer = make_writer(strict, VALUE, False)
     in_task = pickle.loads(pickle.dumps(writer))
     writer.commit([in_task.write(iter([rows(2)]))])
-    ((sink_id, pieces, batch_id),) = written.calls
-    assert sink_id.startswith(JOB_PREFIX)
-    assert (pieces, batch_id) == ([2], 0)
+    (call,) = written.calls
+    assert uuid.UUID(call.sink_id)
+    assert (call.query_id, call.rows, call.batch_id) == ("", [2], 0)
     assert staged_files(tmp_path) == []
 
 
@@ -188,7 +197,18 @@ def test_a_batch_job_with_an_identity(tmp_path: Path, written: Written) -> None:
     strict = options(tmp_path, **named, **{"headrace.delivery": "exactly-once"})
     writer = make_writer(strict, VALUE, False)
     writer.commit([writer.write(iter([rows(2)]))])
-    assert written.calls == [("nightly", [2], 3)]
+    assert written.calls == [("nightly", "", [2], 3)]
+
+
+def test_a_batch_job_inside_of_a_query_says_which(
+    tmp_path: Path, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = {"headrace.sink.id": "nightly", "headrace.batch.id": "3"}
+    strict = options(tmp_path, **named, **{"headrace.delivery": "exactly-once"})
+    writer = make_writer(strict, VALUE, False)
+    in_batch(monkeypatch, 3)
+    writer.commit([writer.write(iter([rows(2)]))])
+    assert written.calls == [("nightly", QUERY, [2], 3)]
 
 
 def test_an_aborted_batch_job_leaves_nothing(tmp_path: Path, written: Written) -> None:

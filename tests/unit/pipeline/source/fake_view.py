@@ -33,8 +33,10 @@ class FakeView:
     def cluster_id(self) -> str:
         return self.cluster
 
-    def topic_id(self, topic: str) -> bytes:
-        return self.ids.get(topic, bytes(15) + b"\1")
+    def topic_ids(self, topics: Sequence[str]) -> dict[str, bytes]:
+        for topic in topics:
+            self._raise_if_missing(topic)
+        return {topic: self.ids.get(topic, bytes(15) + b"\1") for topic in topics}
 
     def partitions(
         self, topics: Sequence[str] | None = None, pattern: str | None = None
@@ -46,9 +48,12 @@ class FakeView:
         if topics is None:
             return found
         for topic in topics:
-            if topic not in found:
-                raise TopicMissing(f"there is no topic {topic}")
+            self._raise_if_missing(topic)
         return {topic: found[topic] for topic in topics}
+
+    def _raise_if_missing(self, topic: str) -> None:
+        if all(partition.topic != topic for partition in self.logs):
+            raise TopicMissing(f"there is no topic {topic}")
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return {partition: self.logs[partition][0] for partition in partitions}
@@ -61,8 +66,12 @@ class FakeView:
             {key: self.stable.get(key, end) for key, end in ends.items()} if is_committed else ends
         )
 
-    def at_time(self, times_ms: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        return {key: self.times[key][time_ms] for key, time_ms in times_ms.items()}
+    def at_time(
+        self, times_ms: Mapping[TopicPartition, int], is_committed: bool
+    ) -> dict[TopicPartition, int | None]:
+        ends = self.latest(times_ms, is_committed)
+        found = {key: self.times[key][time_ms] for key, time_ms in times_ms.items()}
+        return {key: None if at is None or at >= ends[key] else at for key, at in found.items()}
 
 
 def options_of(given: Mapping[str, str], *, is_streaming: bool) -> SourceOptions:

@@ -60,6 +60,7 @@ def test_a_batch_is_planned_as_one_task_per_partition(view):
         OffsetRange("t", 0, 0, 30),
         OffsetRange("t", 1, 0, 10),
     ]
+    assert {partition.topic_id for partition in partitions} == {"00" * 15 + "01"}
     assert view.is_closed
 
 
@@ -77,13 +78,14 @@ def test_a_task_reads_its_range_with_the_settings_of_the_options(monkeypatch):
     monkeypatch.setattr(data_source, "read_range", read_range)
     given = {"kafka.isolation.level": "read_committed", "headrace.read.path": "fetch"}
     reader = pickle.loads(pickle.dumps(source(**given).reader(OFFSETS)))
-    partition = pickle.loads(pickle.dumps(RangePartition(OffsetRange("t", 0, 7, 8))))
+    partition = pickle.loads(pickle.dumps(RangePartition(OffsetRange("t", 0, 7, 8), "0a")))
     (batch,) = reader.read(partition)
     assert batch.to_pylist() == [{"offset": 7}]
     ((part, settings),) = asked
     assert part == OffsetRange("t", 0, 7, 8)
     assert (settings.path, settings.is_committed) == ("fetch", True)
     assert settings.columns == ("offset",)
+    assert settings.topic_ids == {"t": "0a"}
     assert settings.kafka["bootstrap.servers"] == "localhost:9092"
 
 
@@ -123,9 +125,9 @@ def test_a_stream_from_its_first_offset_to_its_last(view):
     end = reader.latestOffset(start, limit)
     assert end["t"] == {"0": 15, "1": 5}
     assert reader.reportLatestOffset()["t"] == {"0": 30, "1": 10}
-    assert [partition.part for partition in reader.partitions(start, end)] == [
-        OffsetRange("t", 0, 0, 15),
-        OffsetRange("t", 1, 0, 5),
+    assert [(each.part, each.topic_id) for each in reader.partitions(start, end)] == [
+        (OffsetRange("t", 0, 0, 15), end["@topics"]["t"]),
+        (OffsetRange("t", 1, 0, 5), end["@topics"]["t"]),
     ]
     assert reader.latestOffset(start, ReadAllAvailable())["t"] == {"0": 30, "1": 10}
     reader.commit(end)

@@ -18,23 +18,24 @@ from headrace.pipeline.source.rows import (
     raise_if_unsuitable,
     spark_batches,
 )
+from headrace.records.columns import SCHEMA as KERNEL_SCHEMA
 from headrace.records.columns import BadBatch, Columns
 
 PART = OffsetRange("orders", 3, 10, 20)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
 def columns_of(*, bad=(), start=10):
     batch = pa.record_batch(
         {
-            "key": pa.array([b"k", None], pa.binary()),
-            "value": pa.array([b"", b"v"], pa.binary()),
-            "offset": pa.array([start, start + 1], pa.int64()),
-            "timestamp": pa.array([NOON, NOON], pa.timestamp("us", "UTC")),
-            "timestamp_type": pa.array([0, 1], pa.int32()),
-            "headers": pa.array([[], [{"key": "a", "value": None}]], HEADERS_TYPE),
-        }
+            "key": [b"k", None],
+            "value": [b"", b"v"],
+            "offset": [start, start + 1],
+            "timestamp": [NOON, NOON],
+            "timestamp_type": [0, 1],
+            "headers": [None, [{"key": "a", "value": None}]],
+        },
+        schema=KERNEL_SCHEMA,
     )
     return Columns(batch, list(bad), start + 2)
 

@@ -52,6 +52,17 @@ def test_the_end_of_a_reader_of_committed_records_is_the_last_stable_offset(view
     assert start(view, bound, **{"kafka.isolation.level": "read_committed"}) == {A: 8, B: 20}
 
 
+def test_what_an_open_transaction_hides_is_not_found_by_its_time(view):
+    view.stable = {B: 12}
+    committed = {"kafka.isolation.level": "read_committed"}
+    latest = {"startingOffsetsByTimestampStrategy": "latest"}
+    bound = AtTimestamps({A: 500, B: 900})
+    assert start(view, bound) == {A: 7, B: 15}
+    assert start(view, bound, **committed, **latest) == {A: 7, B: 12}
+    with pytest.raises(NoOffsetAtTimestamp, match="t-1"):
+        start(view, bound, **committed)
+
+
 def test_given_offsets_with_the_words_as_numbers(view):
     assert start(view, AtOffsets({A: EARLIEST, B: 4})) == {A: 3, B: 4}
     assert end(view, AtOffsets({A: 5, B: LATEST})) == {A: 5, B: 20}

@@ -165,6 +165,15 @@ def test_a_topic_that_was_made_anew_is_a_loss_even_if_it_has_grown_longer():
         query.batch()
 
 
+def test_a_topic_that_is_made_anew_while_the_query_runs_is_noticed():
+    query = Query(FakeView({A: (0, 5)}))
+    query.batch()
+    query.view.logs[A] = (0, 50)
+    query.view.ids["t"] = b"another id, sure"
+    with pytest.raises(DataLoss, match="deleted and made anew"):
+        query.batch()
+
+
 def test_a_topic_that_was_made_anew_is_read_from_its_start_if_losses_are_allowed():
     query = Query(FakeView({A: (0, 5)}), failOnDataLoss="false")
     query.batch()
@@ -238,6 +247,22 @@ def test_a_partition_that_is_gone():
     del query.view.logs[B]
     with pytest.raises(DataLoss, match="t-1 are lost: the partition is gone"):
         query.batch()
+
+
+@pytest.mark.parametrize("fail_on_data_loss", ["true", "false"])
+def test_a_topic_that_is_gone_when_its_batch_is_planned_again(fail_on_data_loss, caplog):
+    view = FakeView({("t1", 0): (0, 5), ("t2", 0): (0, 7)})
+    query = Query(view, subscribePattern="t.", failOnDataLoss=fail_on_data_loss)
+    start = query.planner.initial()
+    end = query.planner.latest(start, is_limited=True)
+    del view.logs[TopicPartition("t2", 0)]
+    query.restart()
+    if fail_on_data_loss == "true":
+        with pytest.raises(DataLoss, match="offsets 0 to 6 of t2-0 are lost: the partition is go"):
+            query.planner.ranges(start, end)
+    else:
+        assert query.planner.ranges(start, end) == [OffsetRange("t1", 0, 0, 5)]
+        assert len(caplog.messages) == 1
 
 
 def test_a_topic_that_is_gone_is_missing():

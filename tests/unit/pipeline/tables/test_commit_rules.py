@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from headrace.pipeline.errors import ForeignCheckpoint, TargetInUse
 from headrace.pipeline.ranges import OffsetRange
-from headrace.pipeline.tables import positions as position_maps
-from headrace.pipeline.tables.commit_rules import EMPTY_STATE, is_replay
+from headrace.pipeline.tables.commit_rules import EMPTY_STATE, SourceIds, TableState, is_replay
 from headrace.pipeline.tables.data_file import DataFile
 from headrace.pipeline.tables.errors import OverlappingOffsets
+from headrace.pipeline.tables.positions import normal
 
 STATE = EMPTY_STATE.after("job", 3, {"orders": {0: 100, 1: 50}})
 
@@ -71,7 +73,21 @@ def test_positions_never_go_back():
     assert after.positions_of("other") == {}
 
 
-def test_positions_survive_json():
+def test_states_survive_json():
     positions = {"orders": {0: 5, 10: 6}, "users": {}}
-    assert position_maps.from_json(position_maps.to_json(positions)) == positions
-    assert position_maps.normal({"orders": {"1": 5}}) == {"orders": {1: 5}}
+    source = SourceIds("cluster", {"orders": "0102"})
+    state = EMPTY_STATE.after("job", 3, positions, source, "token")
+    assert TableState.from_values(json.loads(json.dumps(state.to_values()))) == state
+    assert normal({"orders": {"1": 5}}) == {"orders": {1: 5}}
+
+
+def test_ids_of_topics_stay_until_there_are_newer_ones():
+    first = EMPTY_STATE.after("job", 0, {}, SourceIds("cluster", {"a": "1", "b": "2"}))
+    then = first.after("job", 1, {}, SourceIds("cluster", {"b": "3"}))
+    assert then.source_of("job") == SourceIds("cluster", {"a": "1", "b": "3"})
+    assert then.source_of("other") == SourceIds()
+
+
+def test_how_far_all_jobs_got():
+    both = STATE.after("other", 0, {"orders": {0: 7, 2: 9}})
+    assert both.reached() == {"orders": {0: 100, 1: 50, 2: 9}}

@@ -119,7 +119,7 @@ def test_a_table_of_somebody_else_is_left_alone(root):
 def test_a_type_that_delta_has_not_is_a_conflict(table):
     schema = SCHEMA.append(pa.field("odd", pa.duration("s")))
     with pytest.raises(SchemaConflict, match="columns"):
-        table.evolve(JOB, schema)
+        commit_batch(table, 0, schema=schema)
 
 
 def test_a_log_without_our_last_commit_is_an_error(root, table, monkeypatch):

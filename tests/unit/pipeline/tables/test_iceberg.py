@@ -5,17 +5,41 @@ from __future__ import annotations
 import os
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog import load_catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import (
+    CommitStateUnknownException,
+    ForbiddenError,
+    ServiceUnavailableError,
+    ValidationError,
+)
 from pyiceberg.transforms import HourTransform
+from sqlalchemy.exc import OperationalError
 
-from headrace.pipeline.errors import SchemaConflict
+from headrace.model.errors import InvalidConfig
+from headrace.pipeline.errors import SchemaConflict, TargetFull, TargetNotWritable
 from headrace.pipeline.tables import open_table
-from headrace.pipeline.tables.errors import ForeignTable, TimeBeyondCalendar
+from headrace.pipeline.tables.errors import ForeignTable, TargetUnreachable, TimeBeyondCalendar
+from headrace.pipeline.tables.file_options import writer_options
 from headrace.pipeline.tables.iceberg import IcebergTable
+from headrace.pipeline.tables.iceberg_errors import errors_named
 from headrace.pipeline.tables.settings import table_settings
 
-from .batches import HOUR_MS, JOB, SCHEMA, START_MS, commit_batch, count, rows_of
+from .batches import (
+    HOUR_MS,
+    JOB,
+    SCHEMA,
+    START_MS,
+    commit_batch,
+    count,
+    positions_after,
+    ranges_of,
+    rows_of,
+)
+
+WHOLE = pa.schema([("timestamp", pa.timestamp("us", "UTC")), ("value", pa.binary())])
 
 
 class Death(BaseException):
@@ -124,7 +148,7 @@ def test_a_table_of_somebody_else_is_left_alone(root, catalog):
 
 def test_partitions_by_time_need_a_time(table):
     with pytest.raises(SchemaConflict, match="timestamp"):
-        table.evolve(JOB, pa.schema([("offset", pa.int64())]))
+        table.commit(JOB, 0, [], [], pa.schema([("offset", pa.int64())]), {})
 
 
 def test_small_integers_are_stored_as_larger_ones(table):
@@ -138,3 +162,60 @@ def test_times_that_no_calendar_has_are_refused_by_name(table):
     with pytest.raises(TimeBeyondCalendar, match="300000000000000 ms"):
         commit_batch(table, 0, timestamp_ms=3 * 10**14)
     assert table.files() == []
+
+
+def test_an_object_store_needs_a_catalog():
+    with pytest.raises(InvalidConfig, match=r"catalog\.uri"):
+        open_table("iceberg", "s3://lake/orders")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (OperationalError("insert", {}, Exception("database is locked")), TargetUnreachable),
+        (OperationalError("insert", {}, Exception("readonly database")), TargetNotWritable),
+        (OperationalError("insert", {}, Exception("database or disk is full")), TargetFull),
+        (ServiceUnavailableError("503"), TargetUnreachable),
+        (ForbiddenError("403"), TargetNotWritable),
+        (OSError("no answer"), TargetUnreachable),
+        (PermissionError(13, "no"), TargetNotWritable),
+        (ValidationError("odd"), SchemaConflict),
+    ],
+)
+def test_what_catalogs_say_has_names(error, kind):
+    with pytest.raises(kind) as caught, errors_named("/lake"):
+        raise error
+    assert type(caught.value) is kind
+
+
+def test_a_commit_of_unknown_outcome_is_looked_up(table, monkeypatch):
+    commit_batch(table, 0)
+    original = SqlCatalog.commit_table
+
+    def commit_and_not_answer(self, *arguments):
+        original(self, *arguments)
+        raise CommitStateUnknownException("504")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqlCatalog, "commit_table", commit_and_not_answer)
+        assert commit_batch(table, 1)
+    assert count(table.files()) == (rows_of(2), rows_of(2))
+    assert not commit_batch(table, 1)
+
+
+def test_commits_are_quiet(table, caplog):
+    """Files without statistics of whole values are as they should be."""
+    range_ = ranges_of(0)[0]
+    new = table.layout.new_file(range_, table.layout.partition_values(START_MS))
+    rows = pa.table({"timestamp": [START_MS * 1000], "value": [b"v"]}).cast(WHOLE)
+    collected = []
+    with (
+        table.layout.open(new) as sink,
+        pq.ParquetWriter(
+            sink, WHOLE, metadata_collector=collected, **writer_options(WHOLE)
+        ) as writer,
+    ):
+        writer.write_table(rows)
+    file = table.layout.describe(new, collected[0])
+    assert table.commit(JOB, 0, [file], [], WHOLE, positions_after(0))
+    assert [each for each in caplog.records if each.name.startswith("pyiceberg")] == []

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 
 import pytest
-from obstore.store import MemoryStore
+from obstore.store import MemoryStore, S3Store
 
 from headrace.pipeline.errors import TargetFull, TargetNotWritable
+from headrace.pipeline.tables.errors import TargetUnreachable
 from headrace.pipeline.tables.manifest import Change, Partitioning
 from headrace.pipeline.tables.manifest_log import ManifestLog
 from headrace.pipeline.tables.small_files import LocalFiles, StoredFiles
@@ -98,3 +99,14 @@ def test_a_full_disk_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", refuse)
     with pytest.raises(TargetFull, match="space"):
         LocalFiles(str(tmp_path)).create("a", b"1")
+
+
+@pytest.mark.parametrize("call", ["read", "exists", "remove", "create", "replace", "sync"])
+def test_a_store_that_does_not_answer_is_named(call):
+    """Nobody listens on that port."""
+    options = {"endpoint": "http://127.0.0.1:9", "allow_http": "true", "skip_signature": "true"}
+    store = S3Store("lake", **options, retry_config={"max_retries": 0})
+    files = StoredFiles(store, "s3://lake")
+    arguments = {"create": ("a", b""), "replace": ("a", b""), "sync": (["a"],)}
+    with pytest.raises(TargetUnreachable, match="s3://lake"):
+        getattr(files, call)(*arguments.get(call, ("a",)))

@@ -19,7 +19,8 @@ from headrace.pipeline.errors import (
 )
 from headrace.pipeline.ranges import OffsetRange
 from headrace.pipeline.tables import KINDS, open_table
-from headrace.pipeline.tables.errors import ForeignTable, OverlappingOffsets
+from headrace.pipeline.tables.commit_rules import SourceIds
+from headrace.pipeline.tables.errors import ConcurrentCommit, ForeignTable, OverlappingOffsets
 from headrace.pipeline.tables.schemas import plain_schema
 
 from .batches import (
@@ -193,6 +194,8 @@ def test_two_processes_of_one_job_are_refused_until_one_dies(kind, url):
         assert other.stdout is not None
         assert other.stdout.readline() == b"True\n"
         with pytest.raises(TargetInUse, match=JOB):
+            table.claim(JOB)
+        with pytest.raises(TargetInUse, match=JOB):
             commit_batch(table, 1)
         other.kill()
         other.wait()
@@ -210,11 +213,11 @@ def test_columns_may_be_added(table):
 
 
 def test_columns_may_be_added_before_there_are_records(table):
-    table.evolve(JOB, SCHEMA)
+    table.commit(JOB, 0, [], [], SCHEMA, {})
     assert plain_schema(table.schema()) == SCHEMA
-    table.evolve(JOB, WIDER)
+    table.commit(JOB, 1, [], [], WIDER, {})
     assert table.schema().names == WIDER.names
-    commit_batch(table, 0)
+    commit_batch(table, 2)
     assert table.schema().names == WIDER.names
 
 
@@ -223,8 +226,6 @@ def test_a_column_of_another_type_is_a_conflict(table):
     other = SCHEMA.set(4, pa.field("value", pa.int64()))
     with pytest.raises(SchemaConflict, match="value"):
         commit_batch(table, 1, schema=other)
-    with pytest.raises(SchemaConflict, match="value"):
-        table.evolve(JOB, other)
     assert commit_batch(table, 1)
 
 
@@ -256,10 +257,13 @@ def test_compaction_makes_one_file_of_many(table):
     for batch_id in range(6):
         commit_batch(table, batch_id, schema=WIDER if batch_id > 2 else SCHEMA, parked=True)
     before = read(table.files(), 'partition, "offset", value, price, date, hour')
+    parked = read(table.parked_files(), 'partition, "offset", reason')
     report = table.compact()
-    assert (report.files_before, report.files_after) == (12, 1)
+    assert (report.files_before, report.files_after) == (24, 2)
+    assert report.is_complete
     assert report.bytes_before > report.bytes_after > 0
-    assert len(table.files()) == 1
+    assert len(table.files()) == len(table.parked_files()) == 1
+    assert read(table.parked_files(), 'partition, "offset", reason') == parked
     assert read(table.files(), 'partition, "offset", value, price, date, hour') == before
 
 
@@ -323,6 +327,52 @@ def test_a_target_that_is_a_file_is_refused(kind, tmp_path):
 def test_an_unknown_kind_is_refused(url):
     with pytest.raises(InvalidConfig, match="hudi"):
         open_table("hudi", url)
+
+
+SOURCE = SourceIds("cluster-1", {TOPIC: "0102"})
+
+
+def test_whose_offsets_they_are_stands_beside_them(kind, url, table):
+    assert table.committed_source(JOB) == SourceIds()
+    table.commit(JOB, 0, [], [], SCHEMA, positions_after(0), SOURCE)
+    table.commit(JOB, 1, [], [], SCHEMA, positions_after(1), SOURCE)
+    table.compact()
+    table.close()
+    with open_table(kind, url) as again:
+        assert again.committed_source(JOB) == SOURCE
+
+
+def test_who_takes_over_knows_where_the_others_got_to(kind, url, table):
+    commit_batch(table, 0)
+    table.close()
+    with open_table(kind, url) as other:
+        assert other.committed_positions("another") == {}
+        with pytest.raises(TargetInUse, match=JOB):
+            other.claim("another")
+    with open_table(kind, url, take_over=True) as heir:
+        heir.claim("another")
+        assert heir.committed_positions("another") == positions_after(0)
+        assert heir.committed_batch("another") is None
+
+
+def test_a_commit_whose_answer_was_lost_is_known_to_be_ours(table, monkeypatch):
+    """The library tells of a conflict, and it was our own first attempt that won."""
+    commit_batch(table, 0)
+    original, lost = table._append, []
+
+    def append_and_lose_the_answer(*arguments):
+        original(*arguments)
+        if not lost:
+            lost.append(True)
+            raise ConcurrentCommit("somebody was first")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(table, "_append", append_and_lose_the_answer)
+        assert commit_batch(table, 1, parked=True)
+    assert count(table.parked_files()) == (2, 2), "what follows from the commit was done"
+    assert not commit_batch(table, 1)
+    assert count(table.files()) == (rows_of(2), rows_of(2))
+    assert count(table.parked_files()) == (2, 2)
 
 
 def let_another_go_first(table, go, monkeypatch):
