@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.pipeline import register
 from headrace.pipeline.jobs.errors import InvalidDefinition
 from headrace.pipeline.jobs.local_paths import is_url
 
@@ -34,6 +35,7 @@ def send_code(spark: Any, files: Sequence[str], directory: Path) -> None:
         context.addPyFile(file)
     if not context.master.startswith("local"):
         context.addPyFile(str(write_package(directory / PACKAGE_FILE)))
+        register(spark)  # again: its tasks get the files that are known when it is registered
 
 
 def raise_if_missing(files: Sequence[str]) -> None:

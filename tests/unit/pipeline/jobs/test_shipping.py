@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from headrace.pipeline.jobs import shipping
 from headrace.pipeline.jobs.errors import InvalidDefinition
 from headrace.pipeline.jobs.shipping import send_code, write_package
 
@@ -23,7 +24,11 @@ def session(master: str) -> tuple[Any, list[str]]:
     return SimpleNamespace(sparkContext=context), sent
 
 
-def test_package_goes_to_other_machines_only(tmp_path: Path) -> None:
+def test_package_goes_to_other_machines_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registered: list[int] = []
+    monkeypatch.setattr(shipping, "register", lambda spark: registered.append(len(sent)))
     own = tmp_path / "shop.py"
     own.write_text("")
     files = [str(own), "s3://code/more.zip"]
@@ -33,6 +38,7 @@ def test_package_goes_to_other_machines_only(tmp_path: Path) -> None:
     spark, sent = session("spark://head:7077")
     send_code(spark, files, tmp_path / "state")
     assert sent == [*files, str(tmp_path / "state" / "headrace.zip")]
+    assert registered == [3]  # once, behind the package
 
 
 def test_file_that_is_missing_is_told_before_the_work(tmp_path: Path) -> None:
