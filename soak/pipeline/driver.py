@@ -51,7 +51,6 @@ def follow_into_table(spark: SparkSession, work: DriverWork, stop: threading.Eve
         },
         target=work.target,
         table=work.job,
-        checkpoint=work.checkpoint,
         trigger_seconds=work.trigger_seconds,
         compact_batches=work.compact_batches,
     )

@@ -41,8 +41,13 @@ class Source:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def reader_options(self) -> dict[str, str]:
-        """As ``format("headrace")`` takes them."""
-        options = {"kafka.bootstrap.servers": self.bootstrap, **starting_options(self.starting)}
+        """As ``format("headrace")`` takes them. Records that a transaction took back are left out unless
+        the options say otherwise: what a job has written somewhere stays there."""
+        options = {
+            "kafka.bootstrap.servers": self.bootstrap,
+            "kafka.isolation.level": "read_committed",
+            **starting_options(self.starting),
+        }
         if self.pattern is not None:
             options["subscribePattern"] = self.pattern
         else:

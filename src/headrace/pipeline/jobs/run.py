@@ -59,7 +59,7 @@ def _run_parquet(context: JobContext) -> None:
     from headrace.pipeline import parquet
 
     definition = context.definition
-    settings = parquet_settings(definition, context.checkpoint)
+    settings = parquet_settings(definition)
 
     def on_progress(progress: Any) -> None:
         context.on_progress(from_engine(progress))
@@ -77,7 +77,7 @@ def _run_parquet(context: JobContext) -> None:
         log.info("stopped before the end of what was there")
 
 
-def parquet_settings(definition: JobDefinition, checkpoint: str) -> Any:
+def parquet_settings(definition: JobDefinition) -> Any:
     """The engine's settings for a job."""
     from headrace.pipeline import parquet
 
@@ -90,7 +90,6 @@ def parquet_settings(definition: JobDefinition, checkpoint: str) -> Any:
         table=sink.format,
         decoding=sink.decoding_options(),
         partition_by=sink.partition_by,
-        checkpoint=checkpoint,
         compact=sink.compact,
         options=dict(sink.options),
         trigger_seconds=seconds or 0.0,  # of a job that follows; the others never wait

@@ -90,6 +90,7 @@ class ParquetJob:
         if not ranges:
             self._position = end
             return None
+        self._read = self._read._replace(topic_ids=end.topic_ids)
         results, schema = self._write(ranges)
         files = [DataFile.from_json(text) for result in results for text in result.files]
         parked = [DataFile.from_json(text) for result in results for text in result.parked]

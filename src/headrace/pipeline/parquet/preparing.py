@@ -21,17 +21,21 @@ if TYPE_CHECKING:
 READ_ROWS_MAX = 65_536
 READ_BYTES_MAX = 16 * 1024 * 1024
 STARTING_OPTIONS = ("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp")
+ISOLATION_OPTION = "kafka.isolation.level"
 LIMITING_OPTIONS = ("maxoffsetspertrigger", "minoffsetspertrigger")
 BATCH_OFFSETS_MAX = 20_000_000
 """A batch that fails is done again as a whole; a long backlog is taken in several."""
 
 
 def source_options(settings: ParquetSettings) -> SourceOptions:
-    """Those of the source; a job begins at the beginning unless it is told otherwise."""
+    """Those of the source, with what suits a table unless they say otherwise: from the beginning, and
+    nothing that was taken back, for a row that is in a table stays there."""
     given = {name.lower() for name in settings.source}
     source = dict(settings.source)
     if not given.intersection(STARTING_OPTIONS):
         source["startingOffsets"] = "earliest"
+    if ISOLATION_OPTION not in given:
+        source[ISOLATION_OPTION] = "read_committed"
     if not given.intersection(LIMITING_OPTIONS):
         source["maxOffsetsPerTrigger"] = str(BATCH_OFFSETS_MAX)
     return parse_options(source, is_streaming=True)

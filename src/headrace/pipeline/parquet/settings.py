@@ -19,14 +19,12 @@ class ParquetSettings:
 
     job: str
     source: Mapping[str, str] = field(repr=False)
-    """Options as ``format("headrace")`` takes them; reading begins at the earliest offset unless
-    they say otherwise, and headers are kept unless ``includeHeaders`` is false."""
+    """Options as ``format("headrace")`` takes them. Unless they say otherwise reading begins at the
+    earliest offset, headers are kept, and what a transaction took back is left out."""
     target: str
     table: str = "plain"
     decoding: Mapping[str, str] = field(default_factory=dict, repr=False)
     partition_by: str = "hour"
-    checkpoint: str = ""
-    """Not used: whatever the engine has to remember is in the table."""
     trigger_seconds: float = 5.0
     compact: bool = True
     file_bytes_target: int = 256 * MEBIBYTE

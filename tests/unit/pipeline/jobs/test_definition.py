@@ -51,6 +51,7 @@ def test_parquet_job_is_the_default_kind_without_a_transform() -> None:
 def test_reader_options_are_those_of_the_source() -> None:
     assert parse_definition(PARQUET).source.reader_options() == {
         "kafka.bootstrap.servers": "broker:9092",
+        "kafka.isolation.level": "read_committed",
         "subscribe": "orders",
         "startingOffsets": "earliest",
         "kafka.sasl.password": "${SECRET}",

@@ -40,6 +40,13 @@ def test_our_error_in_a_task_is_found_in_the_text(name: str, can_retry: bool) ->
     assert fault_of(RuntimeError(text)) == Fault("no space is left at /lake", can_retry)
 
 
+def test_of_errors_that_led_to_each_other_the_last_one_counts() -> None:
+    inner = IN_A_TASK.format(name="TargetFull", message="no space is left")
+    outer = IN_A_TASK.format(name="SchemaConflict", message="two types")
+    text = f"{inner}\nThe above exception was the direct cause of the following one:\n{outer}"
+    assert fault_of(RuntimeError(text)) == Fault("two types", False)
+
+
 def test_unknown_fault_is_one_line_and_may_pass() -> None:
     assert fault_of(OSError("first\nsecond")) == Fault("OSError: first", True)
     assert fault_of(ValueError()) == Fault("ValueError", True)
