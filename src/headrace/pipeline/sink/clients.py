@@ -32,6 +32,9 @@ PRODUCER_SETTINGS: Mapping[str, str | bool] = {
     "batch.size": "1000000",
     "queue.buffering.max.messages": "1000000",
     "queue.buffering.max.kbytes": str(QUEUE_KIB_MAX),
+    # By default the library forgets all brokers when none answers, but not who coordinates a group:
+    # after a restart of the broker it would wait for ever for one that it has forgotten.
+    "metadata.recovery.strategy": "none",
     # Of the Python library itself, which wants a truth value.
     "delivery.report.only.error": True,
 }
