@@ -11,7 +11,6 @@ import logging
 import re
 import time
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
@@ -253,13 +252,25 @@ class BrokerView:
                 for asked, future in futures.items()
             }
 
-        try:
-            return self._ask(question, "offsets")
-        except TopicMissing:
-            # The library tells a refusal like this, too; of topics it tells the difference.
-            with suppress(TopicMissing):
-                self._describe_topics(sorted({key.topic for key in wanted}))
-            raise
+        deadline = time.monotonic() + self._api_seconds
+        while True:
+            try:
+                return self._ask(question, "offsets")
+            except TopicMissing as error:
+                self._raise_if_really_missing(wanted, error)
+                if time.monotonic() >= deadline:
+                    raise BrokerUnreachable(error.message) from error
+            time.sleep(RETRY_PAUSE_SECONDS)
+
+    def _raise_if_really_missing(
+        self, wanted: Iterable[TopicPartition], error: TopicMissing
+    ) -> None:
+        """The library says so of offsets also where it is refused, and where a broker has just
+        come back and it knows no leaders yet; of topics it tells the difference.
+        """
+        there = self.partitions(sorted({key.topic for key in wanted}))
+        if not all(key.partition in there[key.topic] for key in wanted):
+            raise error
 
     def _ask(self, question: Callable[[Any, float], T], what: str) -> T:
         """Ask until there is an answer, an error that stays, or no time left."""
