@@ -328,8 +328,27 @@ def test_log_start_that_goes_back_is_found() -> None:
     bench.produce(4)
     bench.partition.allow_deletion_before(3)
     bench.partition.observe(3, 4)
-    bench.partition.observe(2, 4)
+    bench.partition.observe(2, 4, bench.partition.expect())
     assert bench.found == {Fault.LOG_START_WENT_BACK: 1}
+
+
+def test_high_watermark_below_one_that_was_told_before_went_back() -> None:
+    bench = Bench()
+    bench.partition.observe(0, 4)
+    bench.partition.observe(0, 3, bench.partition.expect())
+    assert bench.found == {Fault.WATERMARK_WENT_BACK: 1}
+
+
+def test_answers_may_be_judged_in_another_order_than_they_were_given() -> None:
+    bench = Bench()
+    bench.produce(4)
+    bench.partition.allow_deletion_before(2)
+    early = bench.partition.expect()
+    late = bench.partition.expect()
+    bench.partition.observe(2, 5, late)
+    bench.partition.observe(0, 4, early)
+    assert bench.found == {}
+    assert bench.partition.expect() == (2, 5)
 
 
 def test_log_start_beyond_what_is_allowed_was_deleted_early() -> None:
@@ -526,7 +545,9 @@ def random_history(chance: random.Random) -> tuple[Bench, list[int]]:
 def conclude(bench: Bench, log_start: int, answered: int | None = None) -> None:
     end = bench.log[-1][0] + 1
     bench.partition.allow_deletion_before(log_start)
-    bench.partition.observe(log_start, end, min(bench.partition.expect(), end))
+    floor = bench.partition.expect()
+    floor = floor._replace(end_offset=min(floor.end_offset, end))
+    bench.partition.observe(log_start, end, floor)
     bench.scan(log_start, end)
     promised = bench.group.promises()
     bench.group.observe(promised, promised if answered is None else {bench.partition: answered})
