@@ -29,16 +29,16 @@ run: $(STAMP) ## Start a broker on 127.0.0.1:9092 over ./data
 	@$(BIN)/headrace serve --data ./data
 
 test: $(STAMP) ## Run every test (real clients over real sockets included)
-	$(BIN)/python -m pytest -q -n 2 tests/unit tests/bench tests/contract tests/simulation tests/wire tests/fuzz
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/unit tests/bench tests/contract tests/simulation tests/wire tests/fuzz
 	$(BIN)/python -m pytest -q tests/process
-	$(BIN)/python -m pytest -q -n 4 tests/interop tests/patterns
+	$(BIN)/python -m pytest -q -n 4 --dist worksteal tests/interop tests/patterns
 
 check: $(STAMP) ## Format, lint, types, layers, unit and simulation tests: under a minute
 	$(BIN)/ruff format --check src tests tools bench soak
 	$(BIN)/ruff check src tests tools bench soak
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/unit tests/bench tests/contract tests/simulation
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/unit tests/bench tests/contract tests/simulation
 
 format: $(STAMP) ## Rewrite the sources in the project's format
 	$(BIN)/ruff format src tests tools bench soak
