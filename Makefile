@@ -39,9 +39,9 @@ run: $(RUN_STAMP) ## Start a broker on 127.0.0.1:9092 over ./data
 	@$(BIN)/headrace serve --data ./data
 
 test: $(STAMP) ## Run every test (real clients over real sockets included)
-	$(BIN)/python -m pytest -q -n 2 tests/unit tests/bench tests/contract tests/simulation tests/wire tests/fuzz
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/unit tests/bench tests/contract tests/simulation tests/wire tests/fuzz
 	$(BIN)/python -m pytest -q tests/process
-	$(BIN)/python -m pytest -q -n 4 tests/interop tests/patterns
+	$(BIN)/python -m pytest -q -n 4 --dist worksteal tests/interop tests/patterns
 	$(BIN)/python -m pytest -q -m "not slow" tests/pipeline
 
 test-lake: $(STAMP) ## All tests of the data pipeline, the long ones too (Spark's Kafka connector, a cluster, kills)
@@ -52,7 +52,7 @@ check: $(STAMP) ## Format, lint, types, layers, unit and simulation tests: under
 	$(BIN)/ruff check src tests tools bench soak
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/unit tests/bench tests/contract tests/simulation
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/unit tests/bench tests/contract tests/simulation
 
 format: $(STAMP) ## Rewrite the sources in the project's format
 	$(BIN)/ruff format src tests tools bench soak

@@ -158,7 +158,7 @@ class TopicLedger:
         partition.allow_deletion_before(offset)
 
         def acknowledged(result: Any) -> None:
-            partition.observe_log_start(result.low_watermark)
+            partition.observe_log_start(result.low_watermark, low)
 
         wanted = TopicPartition(partition.topic, partition.partition, offset)
         futures = self._administrator.client.delete_records(

@@ -47,7 +47,7 @@ class Questions:
         """Where every log starts and ends. A topic that is forgotten meanwhile is not asked about:
         whoever deletes it lets the history forget it first."""
         partitions = dict(self._history.partitions)
-        expected = {place: partition.expect() for place, partition in partitions.items()}
+        floors = {place: partition.expect() for place, partition in partitions.items()}
         asked_at_s = time.monotonic()
         with RawClient(self._port) as client:
             low = list_offsets(client, partitions, EARLIEST)
@@ -60,7 +60,7 @@ class Questions:
                 self._history.violations.add(Fault.METADATA_LOST, partition.where, detail)
             else:
                 self._bounds.note(place, asked_at_s, high[place])
-                partition.observe(low[place], high[place], expected[place])
+                partition.observe(low[place], high[place], floors[place])
 
     def check_commits(self) -> None:
         """What every group has committed."""

@@ -59,9 +59,9 @@ class LogScanner:
         starts = []
         for place in places:
             partition: PartitionHistory = self._history.partition(*place)
-            expected_end = partition.expect()
+            floor = partition.expect()
             low, high = self._ends_of(place)
-            partition.observe(low, high, expected_end)
+            partition.observe(low, high, floor)
             self._scans[place] = partition.scan()
             self._ends[place] = high
             starts.append(TopicPartition(*place, low))

@@ -3,6 +3,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -34,11 +35,17 @@ public final class TransactionRate {
         for (int number = 0; number < producers; number++) {
             futures.add(threads.submit(worker(arguments, opened.get(number), number, from, from + measured)));
         }
-        List<Long> durations = new ArrayList<>();
-        for (Future<List<Long>> future : futures) {
-            durations.addAll(future.get());
-        }
         threads.shutdown();
+        List<Long> durations = new ArrayList<>();
+        try {
+            for (Future<List<Long>> future : futures) {
+                durations.addAll(future.get());
+            }
+        } catch (ExecutionException e) {
+            // The threads of the other producers would keep the process alive, and the cause hidden.
+            e.printStackTrace();
+            System.exit(1);
+        }
         report(durations);
     }
 
@@ -67,6 +74,9 @@ public final class TransactionRate {
                 for (int count = 0; count < records; count++) {
                     producer.send(new ProducerRecord<>(arguments[1], partition, null, value));
                 }
+                // Without this Java's client can send the end of a transaction before its records, and is
+                // refused: it asks whether any wait before it looks for the next request.
+                producer.flush();
                 producer.commitTransaction();
                 long ended = System.nanoTime();
                 if (begun >= from && ended <= until) {

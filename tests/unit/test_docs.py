@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from headrace.cli.main import app
+from headrace.cli.main import VERBS, app_of
 from headrace.config.load import from_toml
 from headrace.config.serve import SERVE_OPTIONS, ServeSettings
 from headrace.config.topic import TOPIC_OPTIONS
@@ -143,7 +143,7 @@ def test_commands_that_are_shown_exist(page: Path) -> None:
 
 
 def raise_if_unknown_command(words: list[str]) -> None:
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app_of(VERBS))
     rest = list(words)
     while getattr(command, "commands", None) and rest and not rest[0].startswith("-"):
         assert rest[0] in command.commands, f"headrace has no verb {' '.join(words)}"

@@ -2,33 +2,20 @@
 
 No traceback reaches a user: what Headrace raises on purpose says what was wrong and what to do.
 Only a fault of Headrace itself is shown in full, with ``HEADRACE_TRACEBACK=1``.
+
+A verb is a module of this package, with either an ``app`` of further verbs or a function of its own
+name. Only the one that is asked for is imported: the others would double the start of a broker.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import typer
 
-from headrace.cli import (
-    acl,
-    cluster,
-    config,
-    consume,
-    doctor,
-    group,
-    log,
-    pipeline,
-    produce,
-    quota,
-    schema,
-    serve,
-    tls,
-    topic,
-    user,
-)
 from headrace.cli.exit_codes import MEANINGS, ExitCode, Failure
 from headrace.model.errors import HeadraceError, InvalidConfig, PackageNotInstalled
 
@@ -39,33 +26,48 @@ TRACEBACK_VARIABLE = "HEADRACE_TRACEBACK"
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """Of the click that typer uses, be it its own copy or the package."""
 
+VERBS = (
+    "serve",
+    "topic",
+    "group",
+    "cluster",
+    "produce",
+    "consume",
+    "config",
+    "quota",
+    "schema",
+    "acl",
+    "user",
+    "log",
+    "pipeline",
+    "tls",
+    "doctor",
+)
+"""In the order in which the help lists them."""
+
 _EPILOG = "Exit status: " + "; ".join(f"{code.value} {text}" for code, text in MEANINGS.items())
 
-app = typer.Typer(
-    name="headrace",
-    help="A message queue that Kafka clients take for Kafka. Start one: headrace serve",
-    epilog=_EPILOG + ".",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-app.command("serve")(serve.serve)
-app.add_typer(topic.app, name="topic")
-app.add_typer(group.app, name="group")
-app.add_typer(cluster.app, name="cluster")
-app.command("produce")(produce.produce)
-app.command("consume")(consume.consume)
-app.add_typer(config.app, name="config")
-app.add_typer(quota.app, name="quota")
-app.add_typer(schema.app, name="schema")
-app.add_typer(acl.app, name="acl")
-app.add_typer(user.app, name="user")
-app.add_typer(log.app, name="log")
-app.add_typer(pipeline.app, name="pipeline")
-app.add_typer(tls.app, name="tls")
-app.command("doctor")(doctor.doctor)
+
+def app_of(verbs: Sequence[str]) -> typer.Typer:
+    """The command, as far as it consists of these verbs."""
+    app = typer.Typer(
+        name="headrace",
+        help="A message queue that Kafka clients take for Kafka. Start one: headrace serve",
+        epilog=_EPILOG + ".",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(_headrace)
+    for verb in verbs:
+        module = import_module(f"headrace.cli.{verb}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=verb)
+        else:
+            app.command(verb)(getattr(module, verb))
+    return app
 
 
 def _print_version(value: bool) -> None:
@@ -76,7 +78,6 @@ def _print_version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _headrace(
     version: bool = typer.Option(
         False, "--version", help="Print the version.", callback=_print_version, is_eager=True
@@ -88,8 +89,9 @@ def _headrace(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; the exit status is the answer."""
     try:
-        given = None if arguments is None else list(arguments)
-        status = app(args=given, prog_name="headrace", standalone_mode=False)
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        asked_for = [verb for verb in given[:1] if verb in VERBS]
+        status = app_of(asked_for or VERBS)(args=given, prog_name="headrace", standalone_mode=False)
     except Failure as failure:
         return _end(failure.message, failure.code)
     except UsageError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.testing.history_faults import Fault
 from headrace.testing.history_lane import Lane
@@ -17,8 +17,19 @@ if TYPE_CHECKING:
 GAPS_PENDING_MAX = 10_000
 
 
+class Floor(NamedTuple):
+    """What was known before the broker was asked: its answer must not lie below. Answers to several
+    who ask at the same time may come to be judged in another order than they were given."""
+
+    log_start_offset: int = 0
+    end_offset: int = 0
+
+
+NOTHING_KNOWN = Floor()
+
+
 class PartitionHistory:
-    """One partition. May be told from several threads; ``observe`` from one at a time."""
+    """One partition. May be told from several threads."""
 
     def __init__(
         self, topic: str, partition: int, violations: Violations, *, is_compacted: bool
@@ -74,31 +85,34 @@ class PartitionHistory:
 
     # --- what the broker tells --------------------------------------------------------------------
 
-    def expect(self) -> int:
-        """Where the log must reach to: after the last record that was acknowledged or read. To be
-        called before the broker is asked for what ``observe`` is told."""
+    def expect(self) -> Floor:
+        """How far the log must reach: after the last record that was acknowledged or read, and as
+        far as it was told to reach. To be called before the broker is asked for what ``observe``
+        is told."""
         with self.lock:
             # A gap that is seen while the broker answers may be younger than the answer.
             self._gaps_ripe += self._gaps_new
             self._gaps_new.clear()
             ends = [lane.told.end_offset for lane in self.lanes.values()]
-            return max(self._read_end, *ends) if ends else self._read_end
+            return Floor(self.log_start_offset, max(self._read_end, self.high_watermark, *ends))
 
-    def observe(self, log_start_offset: int, high_watermark: int, expected_end: int = 0) -> None:
-        """What the broker answered to a question that was put after ``expect`` was called."""
-        self.observe_log_start(log_start_offset)
+    def observe(
+        self, log_start_offset: int, high_watermark: int, floor: Floor = NOTHING_KNOWN
+    ) -> None:
+        """What the broker answered to a question that was put after ``expect`` gave the floor."""
+        self.observe_log_start(log_start_offset, floor.log_start_offset)
         with self.lock:
             self.observations += 1
-            expected = max(self.high_watermark, expected_end)
-            if high_watermark < expected:
-                self.violation(Fault.WATERMARK_WENT_BACK, f"{high_watermark}, it was {expected}")
+            if high_watermark < floor.end_offset:
+                detail = f"{high_watermark}, it was {floor.end_offset}"
+                self.violation(Fault.WATERMARK_WENT_BACK, detail)
             self.high_watermark = max(self.high_watermark, high_watermark)
 
-    def observe_log_start(self, log_start_offset: int) -> None:
+    def observe_log_start(self, log_start_offset: int, floor: int = 0) -> None:
         with self.lock:
             known = self.log_start_offset
-            if log_start_offset < known:
-                self.violation(Fault.LOG_START_WENT_BACK, f"{log_start_offset}, it was {known}")
+            if log_start_offset < floor:
+                self.violation(Fault.LOG_START_WENT_BACK, f"{log_start_offset}, it was {floor}")
             if log_start_offset > self._deletable_before:
                 detail = f"log starts at {log_start_offset}, allowed was {self._deletable_before}"
                 self.violation(Fault.DELETED_EARLY, detail)

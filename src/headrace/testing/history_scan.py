@@ -27,7 +27,7 @@ class Scan:
 
     def __init__(self, partition: PartitionHistory) -> None:
         self._partition = partition
-        self._next_offset = partition.log_start_offset
+        self._next_offset = self._log_start_floor = partition.log_start_offset
         self._seen = {lane_id: Runs() for lane_id in partition.lanes}
         self._misplaced: dict[int, set[int]] = {lane_id: set() for lane_id in partition.lanes}
         # Only what was acknowledged before the scan began must be below its end.
@@ -67,7 +67,7 @@ class Scan:
         """``end_offset`` is the high watermark up to which was read; ``log_start_offset`` was
         asked for after the reading, for retention may have gone on meanwhile."""
         partition = self._partition
-        partition.observe_log_start(log_start_offset)
+        partition.observe_log_start(log_start_offset, self._log_start_floor)
         with partition.lock:
             if self._next_offset > end_offset:
                 detail = f"{self._next_offset - 1}, high watermark {end_offset}"

@@ -57,7 +57,7 @@ def test_errors_are_one_line_and_a_status(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(command, "app", raising(error))
+    monkeypatch.setattr(command, "app_of", lambda verbs: raising(error))
     assert main([]) == code
     printed = capsys.readouterr().err
     assert "gone" in printed
@@ -68,18 +68,18 @@ def test_errors_are_one_line_and_a_status(
 def test_pipe_that_was_closed_is_silent(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "app", raising(SystemExit(1)))
+    monkeypatch.setattr(command, "app_of", lambda verbs: raising(SystemExit(1)))
     assert main([]) == 1
     assert capsys.readouterr().err == ""
 
 
 def test_interrupt_has_the_shells_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "app", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(command, "app_of", lambda verbs: raising(KeyboardInterrupt()))
     assert main([]) == 130
 
 
 def test_fault_of_our_own_is_shown_in_full_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "app", raising(RuntimeError("ours")))
+    monkeypatch.setattr(command, "app_of", lambda verbs: raising(RuntimeError("ours")))
     monkeypatch.setenv(command.TRACEBACK_VARIABLE, "1")
     with pytest.raises(RuntimeError, match="ours"):
         main([])
@@ -106,8 +106,12 @@ def test_wrong_usage_points_to_help(
             "import headrace.cli.main, headrace.server.launcher",
             ["confluent_kafka", "rich", "starlette", "uvicorn"],
         ),
+        (
+            "from headrace.cli.main import app_of; app_of(['serve'])",
+            ["headrace.cli.topic", "headrace.cli.schema", "urllib.request", "http.client"],
+        ),
     ],
-    ids=["help", "serve"],
+    ids=["help", "serve", "verbs"],
 )
 def test_heavy_libraries_are_imported_only_when_needed(code: str, unwanted: list[str]) -> None:
     report = f"import sys; sys.exit(str([name for name in {unwanted} if name in sys.modules]))"
