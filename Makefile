@@ -58,7 +58,7 @@ format: $(STAMP) ## Rewrite the sources in the project's format
 	$(BIN)/ruff format src tests tools bench soak
 	$(BIN)/ruff check --fix src tests tools bench soak
 
-bench: $(STAMP) ## Measure beside Apache Kafka in one run (40 minutes); results in bench/results
+bench: $(STAMP) ## Measure beside Apache Kafka in one run (70 minutes); results in bench/results
 	$(BIN)/python -m bench
 
 bench-quick: $(STAMP) ## The same for development: fewer works and rounds, under 3 minutes

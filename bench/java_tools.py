@@ -131,13 +131,17 @@ def _run_tool(
             "-cp",
             class_path or kafka_class_path(),
         ]
-        result = subprocess.run(
-            ["java", *options, *more_options, main_class, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=TOOL_SECONDS_MAX,
-        )
+        try:
+            result = subprocess.run(
+                ["java", *options, *more_options, main_class, *arguments],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=TOOL_SECONDS_MAX,
+            )
+        except subprocess.TimeoutExpired:
+            # Not with the command line: results are published, and it has paths of this machine.
+            raise ToolFailed(f"{main_class}: not done after {TOOL_SECONDS_MAX:g} s") from None
     if result.returncode:
         raise ToolFailed(f"{main_class}: {result.stdout[-ERROR_CHARACTERS_MAX:]}")
     return result.stdout

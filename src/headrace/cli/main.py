@@ -4,7 +4,7 @@ No traceback reaches a user: what Headrace raises on purpose says what was wrong
 Only a fault of Headrace itself is shown in full, with ``HEADRACE_TRACEBACK=1``.
 
 A verb is a module of this package, with either an ``app`` of further verbs or a function of its own
-name. Only the one that is asked for is imported: the others would double the start of a broker.
+name. Only the one that is asked for is imported: a broker that starts needs none of the others.
 """
 
 from __future__ import annotations
