@@ -55,7 +55,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--codec", choices=list(CODECS), default="lz4", help="of the batches")
     parser.add_argument("--partitions", type=int, default=PARTITIONS, help="of the topics")
     parser.add_argument(
-        "--parquet-codec", choices=["snappy", "zstd"], default="snappy", help="of Spark's writer"
+        "--parquet-codec", choices=["snappy", "zstd"], default="snappy", help="of all files"
     )
     parser.add_argument("--route", action="append", choices=list(BY_NAME), help="only this way")
     parser.add_argument(

@@ -49,6 +49,7 @@ def by_engine(spark: SparkSession, settings: DriverSettings, job: Job) -> None:
         table="plain",
         decoding={"format": "raw"},
         partition_by="none",
+        options={"compression": settings.parquet_codec},
     )
     run_parquet(spark, parquet)
 

@@ -104,8 +104,8 @@ def summary(report: Report) -> list[str]:
         f"{len(verdicts)} bars, {verdicts.count(OK)} met, {verdicts.count(MISSED)} missed. "
         "Rates are compared with the best of all runs of the connector, on either broker.",
         f"{_batches(report)}, {report.partitions} partitions, "
-        f"{report.rounds} rounds; Spark writes Parquet with {report.parquet_codec}, the engine "
-        f"with zstd. The {report.mode} run took {report.seconds / 60:.1f} minutes at scale "
+        f"{report.rounds} rounds; all write Parquet with {report.parquet_codec}. "
+        f"The {report.mode} run took {report.seconds / 60:.1f} minutes at scale "
         f"{report.scale:g}.",
     ]
     if report.missing:

@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-COMPRESSION = "zstd"
 FILE_COLUMN = "file"
-ROW_GROUP_ROWS = 131_072
-ROW_GROUP_BYTES = 64 * 2**20
 COMPACT_BATCHES = 50
 """So many commits, then a compaction."""
 
@@ -173,8 +170,10 @@ def write_file(
     layout: FileLayout, range_: OffsetRange, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> DataFile | None:
     """None: there were no rows, and there is no file."""
-    import pyarrow as arrow
     import pyarrow.parquet as parquet
+
+    from headrace.pipeline.tables.file_options import writer_options
+    from headrace.pipeline.tables.row_groups import RowGroups
 
     filled = (batch for batch in batches if batch.num_rows)
     first = next(filled, None)
@@ -182,27 +181,15 @@ def write_file(
         return None
     new_file = layout.new_file(range_, {})
     collected: list[Any] = []
+    options = writer_options(schema, compression=layout.compression)
+    waiting = RowGroups(schema)
     with (
         layout.open(new_file) as stream,
-        parquet.ParquetWriter(
-            stream, schema, compression=COMPRESSION, metadata_collector=collected
-        ) as writer,
+        parquet.ParquetWriter(stream, schema, metadata_collector=collected, **options) as writer,
     ):
-        for group in row_groups(chain([first], filled)):
-            writer.write_table(arrow.Table.from_batches(group).cast(schema), ROW_GROUP_ROWS)
+        for batch in chain([first], filled):
+            for group in waiting.add(batch.cast(schema)):
+                writer.write_table(group)
+        for group in waiting.rest():
+            writer.write_table(group)
     return layout.describe(new_file, collected[0])
-
-
-def row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Batches that are written together: Spark's own are too small to be groups of a file."""
-    group: list[pa.RecordBatch] = []
-    rows = size_bytes = 0
-    for batch in batches:
-        group.append(batch)
-        rows += batch.num_rows
-        size_bytes += batch.nbytes
-        if rows >= ROW_GROUP_ROWS or size_bytes >= ROW_GROUP_BYTES:
-            yield group
-            group, rows, size_bytes = [], 0, 0
-    if group:
-        yield group

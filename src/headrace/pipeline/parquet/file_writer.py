@@ -71,7 +71,8 @@ class PartitionedWriter:
         self._layout = layout
         self._schema = schema
         self._ranges = tuple(ranges)
-        self._options = writer_options(schema, sum(one.end - one.start for one in ranges))
+        rows_expected = sum(one.end - one.start for one in ranges)
+        self._options = writer_options(schema, rows_expected, layout.compression)
         self._waiting: dict[int, RowGroups] = {}
         self._open: dict[int, ParquetFile] = {}
         self._closed: list[DataFile] = []

@@ -86,6 +86,7 @@ class ParkedWriter:
         for group in groups:
             if self._file is None:
                 new_file = self._layout.new_parked_file(self._ranges)
-                options = writer_options(PARKED_SCHEMA, group.num_rows)
+                compression = self._layout.compression
+                options = writer_options(PARKED_SCHEMA, group.num_rows, compression)
                 self._file = ParquetFile(self._layout, new_file, PARKED_SCHEMA, options)
             self._file.write(group)

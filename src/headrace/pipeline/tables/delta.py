@@ -51,7 +51,7 @@ from headrace.pipeline.tables.file_layout import FileLayout, table_root
 from headrace.pipeline.tables.file_names import NO_VALUE, PARTITION_COLUMNS
 from headrace.pipeline.tables.file_options import (
     BLOOM_FALSE_POSITIVES,
-    COMPRESSION_LEVEL,
+    COMPRESSION_LEVELS,
     KEY,
     ROW_GROUP_ROWS,
 )
@@ -73,18 +73,12 @@ MARK = {"headrace.format": "1"}
 """Property of tables that Headrace made."""
 HISTORY_STEPS = (1, 20, 1000)
 """How far back the last commit of ours is looked for; others only optimise and vacuum."""
-_WRITING = WriterProperties(
-    compression="ZSTD",
-    compression_level=COMPRESSION_LEVEL,
-    max_row_group_size=ROW_GROUP_ROWS,
-    column_properties={
-        KEY: ColumnProperties(
-            bloom_filter_properties=BloomFilterProperties(
-                True, fpp=BLOOM_FALSE_POSITIVES, ndv=ROW_GROUP_ROWS
-            )
-        )
-    },
-)
+_COMPRESSIONS: dict[str, Any] = {
+    "zstd": "ZSTD",
+    "snappy": "SNAPPY",
+    "lz4": "LZ4_RAW",
+    "none": "UNCOMPRESSED",
+}
 _PARTITION_TYPES = dict(zip(PARTITION_COLUMNS, (pa.date32(), pa.int32()), strict=True))
 _HOUR_MS = 60 * MINUTE_MS
 
@@ -108,6 +102,7 @@ class DeltaLakeTable(CommittingTable[DeltaVersion]):
             PARKED_DIRECTORY,
             columns=settings.columns,
             bucket_ms=settings.bucket_ms,
+            compression=settings.compression,
         )
         super().__init__(layout, settings)
         self._storage_options = dict(settings.storage) or None
@@ -138,7 +133,8 @@ class DeltaLakeTable(CommittingTable[DeltaVersion]):
         with _errors_named(self.url):
             try:
                 metrics = table.optimize.compact(
-                    target_size=target_bytes, writer_properties=_WRITING
+                    target_size=target_bytes,
+                    writer_properties=_writing(self.layout.compression),
                 )
             except CommitFailedError:  # somebody removed the files: compaction can wait
                 return CompactionReport()
@@ -335,6 +331,16 @@ def _action(file: DataFile) -> AddAction:
         modification_time=time.time_ns() // 1_000_000,
         data_change=True,
         stats=file.statistics or json.dumps({"numRecords": file.rows}),
+    )
+
+
+def _writing(compression: str) -> WriterProperties:
+    bloom = BloomFilterProperties(True, fpp=BLOOM_FALSE_POSITIVES, ndv=ROW_GROUP_ROWS)
+    return WriterProperties(
+        compression=_COMPRESSIONS[compression],
+        compression_level=COMPRESSION_LEVELS.get(compression),
+        max_row_group_size=ROW_GROUP_ROWS,
+        column_properties={KEY: ColumnProperties(bloom_filter_properties=bloom)},
     )
 
 

@@ -25,6 +25,7 @@ from headrace.pipeline.tables.file_names import (
     calendar_values,
     data_file_name,
 )
+from headrace.pipeline.tables.file_options import COMPRESSION
 from headrace.pipeline.tables.statistics import delta_statistics, timestamp_bounds_ms
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class FileLayout(NamedTuple):
     bucket_ms: int | None = BUCKETS_MS["hour"]
     needs_calendar: bool = False
     """Whether times before the year 1 or after the year 9999 cannot be in the table's files."""
+    compression: str = COMPRESSION
 
     def partition_values(self, timestamp_ms: int | None) -> dict[str, str]:
         return calendar_values(timestamp_ms, self.columns)

@@ -95,6 +95,7 @@ class IcebergTable(CommittingTable[Iceberg]):
             columns=settings.columns,
             bucket_ms=settings.bucket_ms,
             needs_calendar=True,
+            compression=settings.compression,
         )
         super().__init__(layout, settings)
         if not layout.is_local and not settings.catalog:

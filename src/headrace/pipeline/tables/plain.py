@@ -75,7 +75,15 @@ class PlainTable(CommittingTable["Manifest"]):
     ) -> None:
         root = table_root(url)
         columns, bucket_ms = settings.columns, settings.bucket_ms
-        layout = FileLayout(root, DATA_DIRECTORY, PARKED_DIRECTORY, SUFFIX, columns, bucket_ms)
+        layout = FileLayout(
+            root,
+            DATA_DIRECTORY,
+            PARKED_DIRECTORY,
+            SUFFIX,
+            columns,
+            bucket_ms,
+            compression=settings.compression,
+        )
         super().__init__(layout, settings)
         self._now_ms = now_ms
         self._partitioning = Partitioning(columns, bucket_ms)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from headrace.pipeline.tables.errors import DamagedTable, refusals_named
-from headrace.pipeline.tables.file_options import writer_options
+from headrace.pipeline.tables.file_options import COMPRESSION, writer_options
 from headrace.pipeline.tables.row_groups import RowGroups
 from headrace.pipeline.tables.schemas import conform
 
@@ -95,17 +95,19 @@ def merge_into(
     """The new file, or none: half of one would only take space."""
     try:
         with refusals_named(layout.root), layout.open(new_file) as sink:
-            metadata = merge_files(sources, sink, schema)
+            metadata = merge_files(sources, sink, schema, layout.compression)
         return layout.describe(new_file, metadata)
     except BaseException:
         layout.discard(new_file.path)
         raise
 
 
-def merge_files(sources: Sequence[str], sink: pa.NativeFile, schema: pa.Schema) -> pq.FileMetaData:
+def merge_files(
+    sources: Sequence[str], sink: pa.NativeFile, schema: pa.Schema, compression: str = COMPRESSION
+) -> pq.FileMetaData:
     """One file with the rows of all sources, in their order, and the columns of ``schema``."""
     collected: list[pq.FileMetaData] = []
-    options = writer_options(schema)
+    options = writer_options(schema, compression=compression)
     rows = RowGroups(schema)
     with pq.ParquetWriter(sink, schema, metadata_collector=collected, **options) as writer:
         for batch in _conforming_batches(sources, schema):

@@ -16,8 +16,10 @@ ORPHAN_AGE_MINUTES = 24 * 60
 ORPHAN_AGE_MINUTES_MIN = 60
 """A file that a task is writing is not committed yet either."""
 _TRUTH = {"true": True, "false": False}
+COMPRESSIONS = ("zstd", "snappy", "lz4", "none")
 
 OPTIONS = {
+    "compression": "of the files: zstd, snappy, lz4 or none",
     "partition.columns": "names of the date and hour columns, by a comma",
     "replaced.minutes": "how long files that a compaction replaced are kept for readers",
     "orphan.minutes": "how old files that were never committed must be to be removed",
@@ -37,6 +39,7 @@ class TableSettings(NamedTuple):
     take_over: bool = False
     is_synced: bool = True
     has_view: bool = True
+    compression: str = COMPRESSIONS[0]
     retention_ms: int = RETENTION_MINUTES * MINUTE_MS
     orphan_age_ms: int = ORPHAN_AGE_MINUTES * MINUTE_MS
     table: str = "headrace.records"
@@ -59,6 +62,7 @@ def table_settings(
         take_over=take_over or _truth(options, "takeover", default="false"),
         is_synced=_truth(options, "sync"),
         has_view=_truth(options, "view"),
+        compression=_compression(options),
         retention_ms=_minutes_ms(options, "replaced.minutes", RETENTION_MINUTES),
         orphan_age_ms=_minutes_ms(
             options, "orphan.minutes", ORPHAN_AGE_MINUTES, minimum=ORPHAN_AGE_MINUTES_MIN
@@ -75,6 +79,13 @@ def _columns(partition_by: str, options: Mapping[str, str]) -> tuple[str, ...]:
     if len(columns) != len(PARTITION_COLUMNS) or not all(columns) or columns[0] == columns[1]:
         raise InvalidConfig("partition.columns is two names by a comma, such as day,hour_of_day")
     return {"hour": columns, "date": columns[:1], "none": ()}[partition_by]
+
+
+def _compression(options: Mapping[str, str]) -> str:
+    name = str(options.get("compression", COMPRESSIONS[0])).lower()
+    if name not in COMPRESSIONS:
+        raise InvalidConfig(f"compression is {', '.join(COMPRESSIONS)}, not {name!r}")
+    return name
 
 
 def _truth(options: Mapping[str, str], name: str, default: str = "true") -> bool:

@@ -14,11 +14,10 @@ from headrace.pipeline.jobs import table_sink  # noqa: E402
 from headrace.pipeline.jobs.table_sink import (  # noqa: E402
     TableSink,
     Written,
-    row_groups,
     write_file,
 )
 from headrace.pipeline.ranges import OffsetRange  # noqa: E402
-from headrace.pipeline.tables import open_table  # noqa: E402
+from headrace.pipeline.tables import open_table, row_groups  # noqa: E402
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,7 +137,14 @@ def test_small_files_are_joined_from_time_to_time(
     assert numbers_in(tmp_path) == [0, 1, 2, 3]
 
 
-def test_rows_are_written_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_sink, "ROW_GROUP_ROWS", 3)
-    groups = row_groups([batch(1, 2), batch(3), batch(4), batch(5)])
-    assert [sum(each.num_rows for each in group) for group in groups] == [3, 2]
+def test_rows_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of Spark's own are too small to be groups of a file."""
+    monkeypatch.setattr(row_groups, "ROW_GROUP_ROWS", 3)
+    layout = layout_of(tmp_path)
+    batches = [batch(1, 2), batch(3), batch(4), batch(5)]
+    written = write_file(layout, OffsetRange(ORIGIN, 0, 0, 1), SCHEMA, batches)
+    assert written is not None
+    metadata = parquet.read_metadata(layout.url_of(written.path))
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    assert [group.num_rows for group in groups] == [3, 2]
+    assert {group.column(0).compression for group in groups} == {"ZSTD"}

@@ -15,7 +15,7 @@ from headrace.pipeline.parquet import file_writer
 from headrace.pipeline.parquet.file_writer import PartitionedWriter
 from headrace.pipeline.parquet.rows import row_schema
 from headrace.pipeline.ranges import OffsetRange
-from headrace.pipeline.tables import open_table, row_groups
+from headrace.pipeline.tables import KINDS, open_table, row_groups
 from headrace.pipeline.tables.file_options import leaf_paths, writer_options
 
 from .fake_log import START_MS, TOPIC
@@ -72,6 +72,32 @@ def test_row_groups_are_full_and_encoded_as_wanted(
     assert columns["value"].statistics is None
     assert {column.compression for column in columns.values()} == {"ZSTD"}
     assert (file.rows, file.ranges, file.timestamp_ms_min) == (250, (RANGE,), START_MS)
+
+
+@pytest.mark.parametrize(
+    ("compression", "found"),
+    [("zstd", "ZSTD"), ("snappy", "SNAPPY"), ("lz4", "LZ4"), ("none", "UNCOMPRESSED")],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_table_says_how_files_are_compressed(
+    kind: str, compression: str, found: str, tmp_path: Path
+) -> None:
+    """Those of a compaction, too."""
+    with open_table(kind, str(tmp_path / "lake"), options={"compression": compression}) as table:
+        for batch_id in range(2):
+            range_ = OffsetRange(TOPIC, 0, batch_id * 10, (batch_id + 1) * 10)
+            writer = PartitionedWriter(table.layout, SCHEMA, [range_])
+            writer.write(rows(range_.start, 10))
+            positions = {TOPIC: {0: range_.end}}
+            assert table.commit("job", batch_id, writer.close(), [], SCHEMA, positions)
+        assert [compressions_in(file) for file in table.files()] == [{found}, {found}]
+        assert table.compact().files_after == 1
+        assert [compressions_in(file) for file in table.files()] == [{found}]
+
+
+def compressions_in(file: str) -> set[str]:
+    group = pq.read_metadata(file.removeprefix("file://")).row_group(0)
+    return {group.column(number).compression for number in range(group.num_columns)}
 
 
 def test_what_waits_is_bounded(layout: FileLayout, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ def test_defaults():
     assert settings.bucket_ms == 3_600_000
     assert settings.is_synced
     assert settings.has_view
+    assert settings.compression == "zstd"
     assert settings.retention_ms == 3_600_000
 
 
@@ -23,6 +24,7 @@ def test_options_are_read():
         {
             "partition.columns": "day, hour_of_day",
             "sync": "False",
+            "compression": "Snappy",
             "takeover": "true",
             "replaced.minutes": "5",
             "storage.region": "here",
@@ -31,6 +33,7 @@ def test_options_are_read():
     )
     assert settings.columns == ("day",)
     assert not settings.is_synced
+    assert settings.compression == "snappy"
     assert settings.retention_ms == 300_000
     assert settings.storage == {"region": "here"}
     assert settings.catalog == {"uri": "there"}
@@ -43,6 +46,7 @@ def test_options_are_read():
         ("week", {}, "week"),
         ("hour", {"colour": "red"}, "colour"),
         ("hour", {"sync": "maybe"}, "sync"),
+        ("hour", {"compression": "zip"}, "compression"),
         ("hour", {"replaced.minutes": "-1"}, "replaced"),
         ("hour", {"orphan.minutes": "1h"}, "orphan"),
         ("hour", {"orphan.minutes": "59"}, "orphan"),
