@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from headrace.pipeline.jobs.priority import TABLES_NICENESS
+
 from . import results
 from .kill import KillResult, KillRun
 from .pipeline.work import JOBS, VICTIMS
@@ -93,7 +95,12 @@ def add_freshness_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--rate", type=count, default=50_000, help=f"records a second; {shown}")
     verb.add_argument("--trigger", type=float, default=2.0, help=f"seconds of a batch; {shown}")
     verb.add_argument("--master", default="local[*,4]", help=f"of Spark; {shown}")
-    verb.add_argument("--niceness", type=int, default=0, help=f"of the job; {shown}")
+    verb.add_argument(
+        "--niceness",
+        type=int,
+        default=TABLES_NICENESS,
+        help=f"of the job; {shown}, as those of table topics",
+    )
     verb.set_defaults(run=run_freshness)
 
 

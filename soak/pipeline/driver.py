@@ -7,13 +7,13 @@ it leaves when it dies is the job's checkpoint and output, and nothing else.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 from headrace.pipeline.functions import Record, RunSettings, function, start
+from headrace.pipeline.jobs.priority import lower_priority
 from headrace.pipeline.jobs.progress import from_query
 from headrace.pipeline.parquet import ParquetSettings, stream_parquet
 from headrace.pipeline.session import spark_session
@@ -91,7 +91,7 @@ def main(text: str) -> None:
     work = DriverWork.from_json(text)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    os.nice(work.niceness)
+    lower_priority(work.niceness)
     spark = spark_session(JOB, work.master, work.spark)
     say(STARTED)
     try:

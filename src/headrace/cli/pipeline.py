@@ -329,8 +329,9 @@ def supervise(
     """Keep the tables of topics. The broker starts this, and says on its input which topics."""
     _raise_if_not_installed()
     from headrace.pipeline.jobs import table_supervision
+    from headrace.pipeline.jobs.priority import TABLES_NICENESS, lower_priority
 
-    table_supervision.make_way_for_the_broker()
+    lower_priority(TABLES_NICENESS)
     settings = {} if client_config is None else table_supervision.read_client_config(client_config)
     connection = table_supervision.connection_to(bootstrap, settings)
     directory = _state(state)

@@ -28,7 +28,6 @@ log = logging.getLogger(__name__)
 EXIT_OK = 0
 EXIT_SESSION_LOST = 1
 POLL_SECONDS = 1.0
-NICENESS = 5
 SPARK_SETTINGS = {"spark.scheduler.mode": "FAIR"}
 """The jobs share one session: a large backfill must not hold up the others."""
 CLIENT_CONFIG_LENGTH_MAX = 2**20
@@ -160,13 +159,6 @@ def connection_to(bootstrap: str, settings: Mapping[str, str]) -> Connection:
         return Connection(bootstrap, options, view.cluster_id())
     finally:
         view.close()
-
-
-def make_way_for_the_broker() -> None:
-    """Java and all workers inherit it: where processors are scarce, clients of the broker come
-    first, and the tables a little later.
-    """
-    os.nice(NICENESS)
 
 
 def log_to_file(path: Path) -> None:

@@ -1,0 +1,29 @@
+"""Making way for others where processors are scarce."""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import suppress
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+TABLES_NICENESS = 10
+"""Of the jobs of table topics: clients of the broker come first, and the tables a little later."""
+AUTOGROUP = Path("/proc/self/autogroup")
+
+
+def lower_priority(niceness: int, autogroup: Path = AUTOGROUP) -> None:
+    """Of this process, and of Java and all workers, which inherit it.
+
+    Linux may share processors between sessions before it looks at processes; niceness then counts
+    only among those of one session. So a session of our own gets it as well.
+    """
+    os.nice(niceness)
+    if os.getsid(0) == os.getpid():
+        with suppress(FileNotFoundError):  # a kernel that does not do so
+            try:
+                autogroup.write_text(str(niceness))
+            except PermissionError as error:
+                log.info("the session keeps its share of the processors: %s", error)

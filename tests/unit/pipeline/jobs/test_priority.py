@@ -1,0 +1,47 @@
+"""In processes of their own: what is given away here does not come back."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCRIPT = """
+import os, sys
+from pathlib import Path
+from headrace.pipeline.jobs.priority import lower_priority
+before = os.getpriority(os.PRIO_PROCESS, 0)
+lower_priority(3, Path(sys.argv[1]))
+print(os.getpriority(os.PRIO_PROCESS, 0) - before)
+"""
+
+
+def lowered_by(autogroup: Path, *, is_leader: bool) -> int:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(autogroup)],
+        start_new_session=is_leader,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(done.stdout)
+
+
+def test_a_session_of_its_own_makes_way_as_a_whole(tmp_path: Path) -> None:
+    autogroup = tmp_path / "autogroup"
+    autogroup.write_text("/autogroup-7 nice 0")
+    assert lowered_by(autogroup, is_leader=True) == 3
+    assert autogroup.read_text() == "3"
+
+
+def test_the_session_of_somebody_else_stays_as_it_is(tmp_path: Path) -> None:
+    autogroup = tmp_path / "autogroup"
+    assert lowered_by(autogroup, is_leader=False) == 3
+    assert not autogroup.exists()
+
+
+def test_a_kernel_without_such_groups_is_no_fault(tmp_path: Path) -> None:
+    assert lowered_by(tmp_path / "missing" / "autogroup", is_leader=True) == 3
