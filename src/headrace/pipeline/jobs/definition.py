@@ -41,8 +41,9 @@ class Source:
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def reader_options(self) -> dict[str, str]:
-        """As ``format("headrace")`` takes them. Records that a transaction took back are left out unless
-        the options say otherwise: what a job has written somewhere stays there."""
+        """As ``format("headrace")`` takes them. Records that a transaction took back are left out
+        unless the options say otherwise: what a job has written somewhere stays there.
+        """
         options = {
             "kafka.bootstrap.servers": self.bootstrap,
             "kafka.isolation.level": "read_committed",

@@ -36,8 +36,9 @@ def fault_of(error: BaseException) -> Fault:
 
 
 def maybe_fault_in(text: str) -> Fault | None:
-    """The outermost error of ours that the text of somebody else's error names: of those that led to
-    each other, Python prints it last."""
+    """The outermost error of ours that the text of somebody else's error names: of those that led
+    to each other, Python prints it last.
+    """
     for module, name, message in reversed(_RAISED_IN_TASK.findall(text)):
         kind = _maybe_class(module, name)
         if kind is not None:

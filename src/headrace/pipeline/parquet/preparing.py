@@ -28,8 +28,9 @@ BATCH_OFFSETS_MAX = 20_000_000
 
 
 def source_options(settings: ParquetSettings) -> SourceOptions:
-    """Those of the source, with what suits a table unless they say otherwise: from the beginning, and
-    nothing that was taken back, for a row that is in a table stays there."""
+    """Those of the source, with what suits a table unless they say otherwise: from the beginning,
+    and nothing that was taken back, for a row that is in a table stays there.
+    """
     given = {name.lower() for name in settings.source}
     source = dict(settings.source)
     if not given.intersection(STARTING_OPTIONS):

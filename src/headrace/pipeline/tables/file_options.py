@@ -1,7 +1,7 @@
 """How Parquet files are written, by tasks and by compactions.
 
-Measured: zstd at its lowest level makes half of what snappy does, for a third more time; groups of 131,072
-rows with a Bloom filter on the key are what look-ups profit from most.
+Measured: zstd at its lowest level makes files half as large as snappy does, for a third more time;
+groups of 131,072 rows with a Bloom filter on the key are what look-ups profit from most.
 """
 
 from __future__ import annotations
