@@ -268,7 +268,10 @@ class BrokerView:
         """The library says so of offsets also where it is refused, and where a broker has just
         come back and it knows no leaders yet; of topics it tells the difference.
         """
-        there = self.partitions(sorted({key.topic for key in wanted}))
+        try:
+            there = self.partitions(sorted({key.topic for key in wanted}))
+        except TopicMissing:
+            raise error from None
         if not all(key.partition in there[key.topic] for key in wanted):
             raise error
 

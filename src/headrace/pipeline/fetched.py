@@ -7,6 +7,7 @@ range may have no record (a marker, a hole of compaction), so the end of the par
 from __future__ import annotations
 
 import time
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -242,9 +243,14 @@ def _headers(messages: Sequence[Any]) -> pa.Array:
     )
 
 
+_ask_headers = methodcaller("headers")
+"""The library answers and raises at once where a key is no text. Called from Python, that may come
+to light at any later line (the interpreter takes a short cut); called like this it does here."""
+
+
 def _headers_of(message: Any) -> list[tuple[str, bytes | None]] | None:
     try:
-        return message.headers() or None
+        return _ask_headers(message) or None
     except (SystemError, UnicodeDecodeError) as error:
         raise CorruptRecord(
             f"{message.topic()}-{message.partition()}, offset {message.offset()}: a header key is"
