@@ -42,7 +42,7 @@ test: $(STAMP) ## Run every test (real clients over real sockets included)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/unit tests/bench tests/contract tests/simulation tests/wire tests/fuzz
 	$(BIN)/python -m pytest -q tests/process
 	$(BIN)/python -m pytest -q -n 4 --dist worksteal tests/interop tests/patterns
-	$(BIN)/python -m pytest -q -m "not slow" tests/pipeline
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/pipeline
 
 test-lake: $(STAMP) ## All tests of the data pipeline, the long ones too (Spark's Kafka connector, a cluster, kills)
 	$(BIN)/python -m pytest -q tests/pipeline
