@@ -183,8 +183,13 @@ class KafkaPythonConsumer(ConsumerDriver):
 
     def seek(self, topic: str, partition: int, offset: int) -> None:
         target = TopicPartition(topic, partition)
-        self._poller.call(lambda: self._consumer.seek(target, offset))
-        self._poller.forget_unread()
+
+        def seek_and_forget() -> None:
+            # On the polling thread: what it polls after the seek must not be forgotten.
+            self._consumer.seek(target, offset)
+            self._poller.forget_unread()
+
+        self._poller.call(seek_and_forget)
 
     def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
         wanted = TopicPartition(topic, partition)
