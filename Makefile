@@ -40,7 +40,8 @@ run: $(RUN_STAMP) ## Start a broker on 127.0.0.1:9092 over ./data
 
 test: $(STAMP) ## Run every test (real clients over real sockets included)
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/unit tests/bench tests/contract tests/simulation tests/wire tests/fuzz
-	$(BIN)/python -m pytest -q tests/process
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/process --ignore-glob='*hostile*'
+	$(BIN)/python -m pytest -q tests/process/test_hostile_*.py
 	$(BIN)/python -m pytest -q -n 4 --dist worksteal tests/interop tests/patterns
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow" tests/pipeline
 

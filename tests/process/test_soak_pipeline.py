@@ -155,7 +155,10 @@ def test_driver_is_listened_to_and_stopped(make_driver):
 
 
 def test_driver_dies_with_its_group_and_leaves_its_last_words(make_driver):
-    child = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()'])\n"
+    child = (
+        "import subprocess, sys\n"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+    )
     driver = make_driver(
         child + "import time; print('help', file=sys.stderr, flush=True); time.sleep(60)"
     )
