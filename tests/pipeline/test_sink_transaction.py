@@ -24,6 +24,7 @@ from headrace.pipeline.sink.errors import (
     StagedRowsMissing,
 )
 from headrace.pipeline.sink.ledger import Ledger, LedgerEntry
+from headrace.pipeline.sink.producing import flush
 from headrace.pipeline.sink.staging import StagedPiece, stage
 from headrace.pipeline.sink.transaction import TransactionalSink, write_next
 from headrace.testing import Broker
@@ -196,7 +197,7 @@ def test_a_run_that_is_shut_out_while_it_sends_says_so(output: Output) -> None:
 
     def start_another() -> None:
         output.open()
-        older._producer.flush(1)
+        flush(older._producer, 1)
 
     after(older, "_send", start_another)
     with pytest.raises(SinkFenced):

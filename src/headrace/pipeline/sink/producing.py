@@ -8,6 +8,7 @@ headers.
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -49,19 +50,28 @@ def produce_rows(producer: Producer, staged: pa.RecordBatch, stalled_seconds_max
 
 def poll(producer: Producer, seconds: float) -> None:
     """Let callbacks be called."""
-    try:
+    with _end_named():
         producer.poll(seconds)
-    except KafkaException as failure:
-        raise named(failure, "the producer") from failure
 
 
 def flush(producer: Producer, seconds: float) -> int:
     """Wait until all is sent; how many records are left."""
-    try:
+    with _end_named():
         left: int = producer.flush(seconds)
+    return left
+
+
+@contextmanager
+def _end_named() -> Iterator[None]:
+    """What ends a producer is raised by the calls in which callbacks are called. The library loses
+    the exception if there is another callback to be called right after it.
+    """
+    try:
+        yield
     except KafkaException as failure:
         raise named(failure, "the producer") from failure
-    return left
+    except SystemError as lost:
+        raise DeliveryFailed("the producer has ended, and the library lost why") from lost
 
 
 def _records(staged: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:

@@ -25,9 +25,14 @@ from headrace.model.errors import HeadraceError
 from headrace.pipeline.client_settings import timeout_seconds
 from headrace.pipeline.errors import BrokerUnreachable
 from headrace.pipeline.sink.clients import Refusals, make_producer, named
-from headrace.pipeline.sink.errors import SinkAheadOfCheckpoint, SinkFenced, SinkOfAnotherQuery
+from headrace.pipeline.sink.errors import (
+    DeliveryFailed,
+    SinkAheadOfCheckpoint,
+    SinkFenced,
+    SinkOfAnotherQuery,
+)
 from headrace.pipeline.sink.ledger import Ledger, LedgerEntry
-from headrace.pipeline.sink.producing import check_topics, produce_rows
+from headrace.pipeline.sink.producing import check_topics, poll, produce_rows
 from headrace.pipeline.sink.staging import read_piece
 
 if TYPE_CHECKING:
@@ -97,10 +102,10 @@ class TransactionalSink:
             self._record(entry, deadline)
             self._commit(deadline)
         except HeadraceError as failure:
-            cause = self._cause(failure, deadline)
-            self._abort()
+            told = self._first_refusal(failure)
+            end = self._abort()
             # Without the failure itself: it says less, and would be told first.
-            raise cause from None
+            raise self._cause(told, end, deadline) from None
         self._last = entry
         return True
 
@@ -155,21 +160,31 @@ class TransactionalSink:
                     text = f"{what}: no answer within {seconds:.0f} s"
                     raise BrokerUnreachable(text) from failure
 
-    def _abort(self) -> None:
-        """Best effort: what stays open is aborted by the next run, or by the broker in time."""
+    def _abort(self) -> HeadraceError | None:
+        """Best effort: what stays open is aborted by the next run, or by the broker in time. Why it
+        could not be done here is the answer.
+        """
         try:
             self._producer.purge()
             self._producer.abort_transaction(ABORT_SECONDS_MAX)
         except KafkaException as failure:
             log.warning("%s: the transaction stays open for now: %s", self.name, failure)
+            return named(failure, "the producer")
+        return None
 
-    def _cause(self, failure: HeadraceError, deadline: float) -> HeadraceError:
-        """What lies behind a failure, as far as it is known here."""
+    def _first_refusal(self, failure: HeadraceError) -> HeadraceError:
+        """What lies behind a failure, as far as the producer has been told."""
         try:
-            self._producer.poll(0)
-            error = self._refusals.first or failure
-        except KafkaException as end:
-            error = named(end, "the producer")
+            poll(self._producer, 0)
+        except HeadraceError as end:
+            return end
+        return self._refusals.first or failure
+
+    def _cause(
+        self, told: HeadraceError, end: HeadraceError | None, deadline: float
+    ) -> HeadraceError:
+        # That records were not taken is a consequence; that nobody may end the transaction is why.
+        error = end if isinstance(told, DeliveryFailed) and isinstance(end, SinkFenced) else told
         if isinstance(error, SinkFenced) and time.monotonic() >= deadline:
             return SinkFenced(
                 f"the transaction took longer than kafka.{TRANSACTION_TIMEOUT}"
