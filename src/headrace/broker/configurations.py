@@ -22,6 +22,7 @@ from headrace.config.broker import (
     raise_if_not_dynamic,
     settings_without_effect,
 )
+from headrace.config.broker_tables import TABLE_OPTIONS_PREFIX
 from headrace.config.topic import TopicConfig, raise_if_invalid_topic_config
 from headrace.coordination.metadata.configs import decide_settings
 from headrace.coordination.metadata.records import ResourceType
@@ -63,10 +64,22 @@ class Configurations:
         return self.resolve_topic(self.topic_settings(name))
 
     def resolve_topic(self, settings: Mapping[str, str]) -> TopicConfig:
-        """The values of legal ``settings``; the broker's alone if they contradict each other."""
+        """The values of legal ``settings``; the broker's alone if they contradict each other.
+
+        Where only the table cannot be what it was (the broker may allow fewer places now), only the
+        table is given up: how long records are kept must not depend on it.
+        """
         try:
             return TopicConfig.resolve(settings, self.broker)
         except InvalidConfig as error:
+            kept = {
+                name: text
+                for name, text in settings.items()
+                if not name.startswith(TABLE_OPTIONS_PREFIX)
+            }
+            if len(kept) < len(settings):
+                log.warning("the topic is kept as no table: %s", error.message)
+                return self.resolve_topic(kept)
             log.warning("topic settings are not used: %s", error.message)
             return TopicConfig.resolve({}, self.broker)
 

@@ -11,6 +11,7 @@ from headrace.config.declare import LOW
 from headrace.model.errors import InvalidConfig
 
 NO_TABLE = "none"
+TABLE_OPTIONS_PREFIX = "headrace.table."
 TABLE_SCHEMAS = (
     "raw, json, json-schema:FILE, avro:FILE, protobuf:FILE:MESSAGE, registry or registry:URL"
 )

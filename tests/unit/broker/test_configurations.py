@@ -131,6 +131,25 @@ def test_settings_that_contradict_each_other_give_way_to_the_broker(bench: Metad
     assert config.min_compaction_lag_ms == 0
 
 
+def test_a_table_that_is_no_longer_allowed_takes_no_other_setting_along() -> None:
+    """Else the broker's retention would delete what the topic's own was to keep."""
+    bench = MetadataBench({"headrace.table.locations": "/lake", "log.retention.ms": "1000"})
+    settings = {
+        "retention.ms": "-1",
+        "durability": "fsync",
+        "headrace.table.format": "delta",
+        "headrace.table.location": "/elsewhere/orders",
+    }
+    config = bench.configurations.resolve_topic(settings)
+    assert (config.retention_ms, config.table_format) == (-1, "none")
+    assert config.durability == "fsync"
+    allowed = {**settings, "headrace.table.location": "/lake/orders"}
+    assert bench.configurations.resolve_topic(allowed).table_format == "delta"
+    contradiction = {"min.compaction.lag.ms": "9", "max.compaction.lag.ms": "5"}
+    config = bench.configurations.resolve_topic({**settings, **contradiction})
+    assert config.min_compaction_lag_ms == 0
+
+
 def test_listeners_hear_of_changes(bench: MetadataBench) -> None:
     heard: list[ConfigResource] = []
     bench.configurations.on_change(heard.append)

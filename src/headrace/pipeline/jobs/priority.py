@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from contextlib import suppress
 from pathlib import Path
 
 log = logging.getLogger(__name__)
@@ -22,8 +21,7 @@ def lower_priority(niceness: int, autogroup: Path = AUTOGROUP) -> None:
     """
     os.nice(niceness)
     if os.getsid(0) == os.getpid():
-        with suppress(FileNotFoundError):  # a kernel that does not do so
-            try:
-                autogroup.write_text(str(niceness))
-            except PermissionError as error:
-                log.info("the session keeps its share of the processors: %s", error)
+        try:
+            autogroup.write_text(str(niceness))
+        except OSError as error:  # a kernel that does not do so, or not now
+            log.info("the session keeps its share of the processors: %s", error)
