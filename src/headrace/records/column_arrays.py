@@ -24,7 +24,7 @@ from headrace.records.column_kernel import (
     RowArrays,
     decode_batches,
 )
-from headrace.records.compression import Compression, decompress
+from headrace.records.compression import Compression
 from headrace.records.decode import RECORD_SIZE_MIN
 from headrace.records.header import HEADER_SIZE
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from headrace.records.header import BatchHeader
+    from headrace.records.unpacking import Unpacker
 
     Array = NDArray[Any]
 
@@ -42,7 +43,7 @@ HEADER_BYTES_MIN = 2
 GROWTH = 2
 ROW_BYTES = 8
 COLLECTED_BATCHES_MAX = 256
-COLLECTED_BYTES_MAX = 64 * 1024
+COLLECTED_BYTES_MAX = 512 * 1024
 
 
 class CompiledBuilder:
@@ -55,7 +56,7 @@ class CompiledBuilder:
         *,
         start: int,
         end: int,
-        batch_bytes_max: int,
+        unpacker: Unpacker,
         bytes_expected: int,
     ) -> None:
         self.faults: list[tuple[int, BatchHeader, str]] = []
@@ -66,12 +67,11 @@ class CompiledBuilder:
         self._start = start
         self._end = end
         self._wanted = sum(1 << schema.COLUMNS.index(name) for name in columns)
-        self._batch_bytes_max = batch_bytes_max
+        self._unpacker = unpacker
         self._collected: list[tuple[int, BatchHeader]] = []
         self._table: list[Batch] = []
         self._collected_bytes = 0
         self._column_bytes = 0
-        self._unpacked: list[bytes] = []
         self._counts = np.zeros(len(Counts._fields), np.int64)
         self._rows = RowArrays(
             np.empty(0, np.int64),
@@ -96,15 +96,15 @@ class CompiledBuilder:
         if begin == end and not header.record_count:
             return  # what compaction leaves of a batch, compressed or not
         is_plain = header.compression == Compression.NONE
-        if is_plain == bool(self._unpacked):
+        if is_plain == bool(self._unpacker.used):
             self._decode_collected()
         if is_plain:
             batch = _checked_batch(header, begin, end)
         else:
-            records = decompress(header.compression, self._view[begin:end], self._batch_bytes_max)
-            begin = self._collected_bytes
-            batch = _checked_batch(header, begin, begin + len(records))
-            self._unpacked.append(records)
+            size_bytes = self._unpacker.unpack(header.compression, self._view[begin:end])
+            begin = self._unpacker.used
+            batch = _checked_batch(header, begin, begin + size_bytes)
+            self._unpacker.keep(size_bytes)
         self._collected.append((position, header))
         self._table.append(batch)
         self._collected_bytes += batch.end - batch.position
@@ -128,7 +128,7 @@ class CompiledBuilder:
         self._reserve(sum(batch.record_count for batch in self._table), self._collected_bytes)
         faults = np.empty(len(self._table), np.int64)
         decode_batches(
-            _read_only(b"".join(self._unpacked)) if self._unpacked else self._source,
+            _read_only(self._unpacker.data) if self._unpacker.used else self._source,
             np.array(self._table, np.int64),
             self._start,
             self._end,
@@ -143,8 +143,9 @@ class CompiledBuilder:
         )
         for index in np.flatnonzero(faults).tolist():
             self.faults.append((*self._collected[index], FAULT_REASONS[faults[index]]))
-        self._collected, self._table, self._unpacked = [], [], []
+        self._collected, self._table = [], []
         self._collected_bytes = 0
+        self._unpacker.clear()
         used = self._used()
         self._column_bytes = max(
             used.rows * ROW_BYTES,
@@ -240,7 +241,7 @@ def _checked_batch(header: BatchHeader, begin: int, end: int) -> Batch:
 # --- buffers ------------------------------------------------------------------------------------
 
 
-def _read_only(data: bytes | memoryview) -> Array:
+def _read_only(data: bytearray | memoryview) -> Array:
     """One kind of array for all sources: so there is one compiled version of the loop."""
     array = np.frombuffer(data, np.uint8)
     array.flags.writeable = False

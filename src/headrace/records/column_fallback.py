@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from headrace.records.header import BatchHeader
     from headrace.records.record import Header, Record
+    from headrace.records.unpacking import Unpacker
 
 ROW_BYTES = 8
 
@@ -33,7 +34,7 @@ class PlainBuilder:
         *,
         start: int,
         end: int,
-        batch_bytes_max: int,
+        unpacker: Unpacker,
         bytes_expected: int,
     ) -> None:
         del bytes_expected  # lists grow by themselves
@@ -43,7 +44,7 @@ class PlainBuilder:
         self._columns: dict[str, list[Any]] = {name: [] for name in columns}
         self._start = start
         self._end = end
-        self._batch_bytes_max = batch_bytes_max
+        self._batch_bytes_max = unpacker.batch_bytes_max
         self._rows = 0
         self._record_bytes = 0
 

@@ -16,6 +16,7 @@ from headrace.records.column_fallback import PlainBuilder
 from headrace.records.column_run import BadBatch, BatchRun
 from headrace.records.column_schema import COLUMN_BYTES_MAX, COLUMNS, SCHEMA
 from headrace.records.header import HEADER_SIZE, crc_is_valid
+from headrace.records.unpacking import Unpacker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -74,7 +75,7 @@ class _Builder(Protocol):
         *,
         start: int,
         end: int,
-        batch_bytes_max: int,
+        unpacker: Unpacker,
         bytes_expected: int,
     ) -> None: ...
 
@@ -87,7 +88,9 @@ class _Builder(Protocol):
 
 
 class ColumnDecoder:
-    """Decodes any number of runs of batches; holds nothing between two calls."""
+    """Decodes any number of runs of batches, one at a time; between two calls it holds nothing but
+    memory to unpack into.
+    """
 
     def __init__(
         self,
@@ -107,6 +110,7 @@ class ColumnDecoder:
         self._check_crc = check_crc
         self._batch_bytes_max = batch_bytes_max
         self._output_bytes_max = output_bytes_max
+        self._unpacker = Unpacker(batch_bytes_max)
         self._builder_type = _builder_type(is_compiled)
 
     def decode(
@@ -130,7 +134,7 @@ class ColumnDecoder:
             self._columns,
             start=start,
             end=end,
-            batch_bytes_max=self._batch_bytes_max,
+            unpacker=self._unpacker,
             bytes_expected=min(len(view), self._output_bytes_max),
         )
         run = BatchRun(view, start, end, max(self._batch_bytes_max, HEADER_SIZE), lowest_offset)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 Buffer = bytes | bytearray | memoryview
 
 
+class OutputTooSmall(Exception):
+    """The records are larger than the memory that is there for them. Offer more."""
+
+
 class Compression(IntEnum):
     """The lowest three bits of a batch's attributes."""
 
@@ -77,7 +81,7 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
 def decompress(codec: int, data: Buffer, size_max: int) -> bytes:
     """Decompress at most ``size_max`` bytes: RecordTooLarge above, CorruptRecord on nonsense."""
     if codec == Compression.NONE:
-        _raise_if_too_large(len(data), size_max)
+        raise_if_too_large(len(data), size_max)
         return bytes(data)
     if codec == Compression.GZIP:
         return _decompress_gzip(data, size_max)
@@ -90,7 +94,21 @@ def decompress(codec: int, data: Buffer, size_max: int) -> bytes:
     raise UnsupportedCompression(f"compression type {codec} is unknown")
 
 
-def _raise_if_too_large(size: int, size_max: int) -> None:
+def decompress_into(codec: int, data: Buffer, output: memoryview) -> int:
+    """Decompress to the beginning of ``output``: the size, CorruptRecord or OutputTooSmall."""
+    if codec == Compression.LZ4:
+        return _decompress_once(cramjam.lz4.decompress_into, data, output)
+    if codec == Compression.ZSTD:
+        return _decompress_once(cramjam.zstd.decompress_into, data, output)
+    try:
+        records = decompress(codec, data, len(output))
+    except RecordTooLarge as error:
+        raise OutputTooSmall from error
+    output[: len(records)] = records
+    return len(records)
+
+
+def raise_if_too_large(size: int, size_max: int) -> None:
     if size > size_max:
         raise RecordTooLarge(f"the records take more than {size_max} bytes uncompressed")
 
@@ -128,7 +146,7 @@ def _gzip_member(view: memoryview, position: int, size_max: int) -> tuple[bytes,
             output += decompressor.decompress(piece, size_max - len(output) + 1)
         except zlib.error as error:
             raise CorruptRecord(f"gzip: {error}") from error
-        _raise_if_too_large(len(output), size_max)
+        raise_if_too_large(len(output), size_max)
     return bytes(output), position - len(decompressor.unused_data)
 
 
@@ -178,7 +196,7 @@ def _decompress_snappy_block(block: memoryview, size_before: int, size_max: int)
         size = cramjam.snappy.decompress_raw_len(block)
         if size > SNAPPY_RATIO_MAX * len(block):
             raise CorruptRecord(f"snappy: {len(block)} bytes cannot hold {size}")
-        _raise_if_too_large(size_before + size, size_max)
+        raise_if_too_large(size_before + size, size_max)
         output = bytearray(size)
         cramjam.snappy.decompress_raw_into(block, output)
     except cramjam.DecompressionError as error:
@@ -212,7 +230,7 @@ def _compress_lz4_at_level(data: Buffer, level: int) -> bytes:
 
 
 def _decompress_growing(
-    decompress_into: Callable[[Buffer, bytearray], int], data: Buffer, size_max: int
+    decompress_into: Callable[[Buffer, memoryview], int], data: Buffer, size_max: int
 ) -> bytes:
     """Try with a small buffer, then larger ones, never above ``size_max``.
 
@@ -221,16 +239,25 @@ def _decompress_growing(
     capacity = max(OUTPUT_FIRST_GUESS, OUTPUT_GROWTH * len(data))
     while True:
         capacity = min(capacity, size_max)
-        output = bytearray(capacity)
-        try:
-            size = decompress_into(data, output)
-        except cramjam.DecompressionError as error:
-            if not _is_overflow(error):
-                raise CorruptRecord(str(error)) from error
-        else:
-            return bytes(memoryview(output)[:size])
-        _raise_if_too_large(capacity + 1, size_max)
+        with memoryview(bytearray(capacity)) as output:
+            try:
+                size = _decompress_once(decompress_into, data, output)
+            except OutputTooSmall:
+                raise_if_too_large(capacity + 1, size_max)
+            else:
+                return bytes(output[:size])
         capacity *= OUTPUT_GROWTH
+
+
+def _decompress_once(
+    decompress_into: Callable[[Buffer, memoryview], int], data: Buffer, output: memoryview
+) -> int:
+    try:
+        return decompress_into(data, output)
+    except cramjam.DecompressionError as error:
+        if _is_overflow(error):
+            raise OutputTooSmall from error
+        raise CorruptRecord(str(error)) from error
 
 
 def _is_overflow(error: Exception) -> bool:

@@ -19,6 +19,7 @@ from headrace.pipeline.parquet.parked import ParkedWriter
 from headrace.pipeline.parquet.rows import rows_of
 from headrace.pipeline.parquet.tasks import TaskResult, TaskWork
 from headrace.pipeline.reading import read_range
+from headrace.pipeline.worker_garbage import spare_what_is_loaded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,6 +49,8 @@ def run_task(work: TaskWork) -> TaskResult:
         return write_ranges(work)
     except HeadraceError as error:
         return TaskResult(failure=_that_travels(error))
+    finally:
+        spare_what_is_loaded()
 
 
 def write_ranges(work: TaskWork, read: Read = read_range) -> TaskResult:

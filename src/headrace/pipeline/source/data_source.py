@@ -38,6 +38,7 @@ from headrace.pipeline.source.rows import (
 )
 from headrace.pipeline.source.stream_offset import StreamOffset
 from headrace.pipeline.source.stream_planning import StreamPlanner
+from headrace.pipeline.worker_garbage import spare_what_is_loaded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -188,9 +189,10 @@ def _read(
         batch_bytes_max=options.batch_bytes_max,
         topic_ids={part.topic: partition.topic_id},
     )
-    return spark_batches(
+    yield from spark_batches(
         read_range(part, settings), part, schema, fail_on_data_loss=options.fail_on_data_loss
     )
+    spare_what_is_loaded()
 
 
 def _steady_ms() -> int:
