@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from bench.lake.measuring import route_driver
 from bench.lake.outcomes import BY_PARTITIONS, BY_SIZE, GrowthPoint, Report
 from bench.lake.plan import maybe_obstacle
 from bench.lake.shapes import LARGE, SHAPES
+from bench.memory import PageCache
 from bench.peers import PeerFactory
 from bench.rounds import described
 from bench.topics import delete_topic
@@ -47,6 +48,7 @@ class Run:
         self._factories = {name: PeerFactory(name, work_directory) for name in plan.peer_names}
         self._batches = {shape: batches_of(shape, plan.codec) for shape in SHAPES}
         self._failed: set[Route] = set()
+        self._page_cache = PageCache(work_directory)
         self._report = Report(
             started=datetime.now(UTC).isoformat(timespec="minutes"),
             mode=plan.mode,
@@ -72,7 +74,7 @@ class Run:
 
     def run(self) -> Report:
         started = time.monotonic()
-        with self._progress:
+        with closing(self._page_cache), self._progress:
             with ExitStack() as stack:
                 peers = {
                     name: stack.enter_context(factory.started())
@@ -153,6 +155,8 @@ class Run:
                     if content.shape not in warm:
                         driver.warm_up(plan.warm_content(content.shape))
                         warm.add(content.shape)
+                    # Files are written into memory first, and memory has to be in use for that.
+                    self._page_cache.turn_over()
                     found.append(driver.measure(content))
         except Exception as failure:
             self._failed.add(route)

@@ -42,6 +42,7 @@ HEADER_BYTES_MIN = 2
 """A header takes at least the two lengths of its key and value."""
 GROWTH = 2
 ROW_BYTES = 8
+RECORD_COUNT = Batch._fields.index("record_count")
 COLLECTED_BATCHES_MAX = 256
 COLLECTED_BYTES_MAX = 512 * 1024
 
@@ -59,17 +60,18 @@ class CompiledBuilder:
         unpacker: Unpacker,
         bytes_expected: int,
     ) -> None:
-        self.faults: list[tuple[int, BatchHeader, str]] = []
-        """Position, header and reason of each batch that the loop found bad."""
+        self.faults: list[tuple[int, str]] = []
+        """Position and reason of each batch that the loop found bad."""
         self._view = source
-        self._source = _read_only(source)
+        self._source = read_only(source)
         self._columns = columns
         self._start = start
         self._end = end
         self._wanted = sum(1 << schema.COLUMNS.index(name) for name in columns)
         self._unpacker = unpacker
-        self._collected: list[tuple[int, BatchHeader]] = []
-        self._table: list[Batch] = []
+        self._unpacker.clear()  # of what a builder left that was given up
+        self._collected: list[int] = []
+        self._table: list[tuple[int, ...]] = []
         self._collected_bytes = 0
         self._column_bytes = 0
         self._counts = np.zeros(len(Counts._fields), np.int64)
@@ -95,19 +97,36 @@ class CompiledBuilder:
         begin, end = position + HEADER_SIZE, position + header.size_bytes
         if begin == end and not header.record_count:
             return  # what compaction leaves of a batch, compressed or not
-        is_plain = header.compression == Compression.NONE
+        batch = Batch(
+            begin,
+            end,
+            header.base_offset,
+            header.last_offset_delta,
+            header.record_count,
+            header.base_timestamp,
+            header.max_timestamp,
+            header.is_log_append_time,
+        )
+        self.append_batch(position, header.compression, batch)
+
+    def append_batch(self, position: int, codec: int, batch: Sequence[int]) -> None:
+        """The same for a row of the loop's table, whose records may be compressed yet."""
+        begin, end, base_offset, delta, count, *times = batch
+        is_plain = codec == Compression.NONE
         if is_plain == bool(self._unpacker.used):
             self._decode_collected()
-        if is_plain:
-            batch = _checked_batch(header, begin, end)
-        else:
-            size_bytes = self._unpacker.unpack(header.compression, self._view[begin:end])
+        size_bytes = end - begin
+        if not is_plain:
+            size_bytes = self._unpacker.unpack(codec, self._view[begin:end])
             begin = self._unpacker.used
-            batch = _checked_batch(header, begin, begin + size_bytes)
+        # Checked before anything is sized by it.
+        if count * RECORD_SIZE_MIN > size_bytes:
+            raise InvalidRecord(f"{count} records do not fit into {size_bytes} bytes")
+        if not is_plain:
             self._unpacker.keep(size_bytes)
-        self._collected.append((position, header))
-        self._table.append(batch)
-        self._collected_bytes += batch.end - batch.position
+        self._collected.append(position)
+        self._table.append((begin, begin + size_bytes, base_offset, delta, count, *times))
+        self._collected_bytes += size_bytes
         is_enough = self._collected_bytes >= COLLECTED_BYTES_MAX
         if is_enough or len(self._collected) >= COLLECTED_BATCHES_MAX:
             self._decode_collected()
@@ -125,11 +144,12 @@ class CompiledBuilder:
         """Take apart what was collected: either all plain or all unpacked."""
         if not self._table:
             return
-        self._reserve(sum(batch.record_count for batch in self._table), self._collected_bytes)
-        faults = np.empty(len(self._table), np.int64)
+        table = np.array(self._table, np.int64)
+        self._reserve(int(table[:, RECORD_COUNT].sum()), self._collected_bytes)
+        faults = np.empty(len(table), np.int64)
         decode_batches(
-            _read_only(self._unpacker.data) if self._unpacker.used else self._source,
-            np.array(self._table, np.int64),
+            read_only(self._unpacker.data) if self._unpacker.used else self._source,
+            table,
             self._start,
             self._end,
             self._wanted,
@@ -142,7 +162,7 @@ class CompiledBuilder:
             faults,
         )
         for index in np.flatnonzero(faults).tolist():
-            self.faults.append((*self._collected[index], FAULT_REASONS[faults[index]]))
+            self.faults.append((self._collected[index], FAULT_REASONS[faults[index]]))
         self._collected, self._table = [], []
         self._collected_bytes = 0
         self._unpacker.clear()
@@ -221,27 +241,10 @@ def _raise_if_impossible(header: BatchHeader) -> None:
         )
 
 
-def _checked_batch(header: BatchHeader, begin: int, end: int) -> Batch:
-    """A line of the loop's table; the count is checked before anything is sized by it."""
-    count = header.record_count
-    if count * RECORD_SIZE_MIN > end - begin:
-        raise InvalidRecord(f"{count} records do not fit into {end - begin} bytes")
-    return Batch(
-        begin,
-        end,
-        header.base_offset,
-        header.last_offset_delta,
-        count,
-        header.base_timestamp,
-        header.max_timestamp,
-        header.is_log_append_time,
-    )
-
-
 # --- buffers ------------------------------------------------------------------------------------
 
 
-def _read_only(data: bytearray | memoryview) -> Array:
+def read_only(data: bytearray | memoryview) -> Array:
     """One kind of array for all sources: so there is one compiled version of the loop."""
     array = np.frombuffer(data, np.uint8)
     array.flags.writeable = False

@@ -38,7 +38,7 @@ class PlainBuilder:
         bytes_expected: int,
     ) -> None:
         del bytes_expected  # lists grow by themselves
-        self.faults: list[tuple[int, BatchHeader, str]] = []
+        self.faults: list[tuple[int, str]] = []
         """Always empty: here a bad batch is found at once."""
         self._source = source
         self._columns: dict[str, list[Any]] = {name: [] for name in columns}

@@ -129,17 +129,17 @@ class Counts(NamedTuple):
 
 
 _BYTES = types.Array(types.uint8, 1, "C")
-_SOURCE = types.Array(types.uint8, 1, "C", readonly=True)
+SOURCE = types.Array(types.uint8, 1, "C", readonly=True)
 _INT32S = types.Array(types.int32, 1, "C")
 _INT64S = types.Array(types.int64, 1, "C")
-_TABLE = types.Array(types.int64, 2, "C")
+TABLE = types.Array(types.int64, 2, "C")
 
 
 # The loop allocates nothing. Without reference counts on the arrays that it hands to its parts, and
 # with the parts built into it, it takes a quarter of the time. ("_nrt" is numba's own option:
 # should it go one day, the loop is right without it, but slow.)
 _OPTIONS: dict[str, Any] = {"_nrt": False}
-_part = njit(forceinline=True, **_OPTIONS)
+part = njit(forceinline=True, **_OPTIONS)
 
 
 def compiled(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -178,7 +178,7 @@ def _memcpy(_context, target, target_position, source, source_position, size):
     return types.void(target, unsigned, source, unsigned, unsigned), generate
 
 
-@_part
+@part
 def _copy(target, target_position, source, source_position, size):
     if COPIES_ARE_CHECKED and (
         target_position + size > uint64(len(target)) or source_position + size > uint64(len(source))
@@ -187,12 +187,12 @@ def _copy(target, target_position, source, source_position, size):
     _memcpy(target, target_position, source, source_position, size)  # type: ignore[call-arg]
 
 
-@_part
+@part
 def _is_fault(position):
     return position >= uint64(FAULT)
 
 
-@_part
+@part
 def _read_zigzag(data, position, end, bytes_max):
     """(value, position after it). A fault instead of a position is handed on."""
     if position < end and data[position] < uint8(0x80):
@@ -216,7 +216,7 @@ def _read_zigzag(data, position, end, bytes_max):
     return int64(0), uint64(FAULT + VARINT_CUT_OFF)
 
 
-@_part
+@part
 def _read_length(data, position, end):
     """(length of a key or value or -1 for null, position of its bytes), within the record."""
     length, position = _read_zigzag(data, position, end, VARINT_BYTES_MAX)
@@ -229,7 +229,7 @@ def _read_length(data, position, end):
     return length, position
 
 
-@_part
+@part
 def _take_bytes(data, position, end, column, index, used, is_wanted):
     """Put a nullable byte string at ``index`` of a column: (position after it, bytes in use)."""
     length, position = _read_length(data, position, end)
@@ -244,12 +244,12 @@ def _take_bytes(data, position, end, column, index, used, is_wanted):
     return position + size, used
 
 
-@_part
+@part
 def _is_continuation(data, position, lowest, highest):
     return lowest <= data[position] <= highest
 
 
-@_part
+@part
 def _utf8_size(data, position, end):
     """Bytes of the code point at ``position``; 0 if there is none (Unicode, table 3-7)."""
     first = data[position]
@@ -268,7 +268,7 @@ def _utf8_size(data, position, end):
     return size
 
 
-@_part
+@part
 def _take_header_key(data, position, end, column, index, used, is_wanted):
     """As _take_bytes, for text that may not be null."""
     length, position = _read_length(data, position, end)
@@ -290,7 +290,7 @@ def _take_header_key(data, position, end, column, index, used, is_wanted):
     return key_end, used
 
 
-@_part
+@part
 def _take_headers(data, position, end, keys, values, counts, is_wanted):
     """Append the headers of one record: (position after them, three counts)."""
     headers, key_bytes, value_bytes = counts
@@ -312,7 +312,7 @@ def _take_headers(data, position, end, keys, values, counts, is_wanted):
     return position, (headers, key_bytes, value_bytes)
 
 
-@_part
+@part
 def _record_end(data, position, end):
     """(end of the record, position of its attributes)."""
     length, position = _read_zigzag(data, position, end, VARINT_BYTES_MAX)
@@ -323,7 +323,7 @@ def _record_end(data, position, end):
     return position + uint64(length), position
 
 
-@_part
+@part
 def _decode_batch(data, batch, wanted, rows, keys, values, header_keys, header_values, counts):
     """Append the records of one batch: (fault code, what is in use then)."""
     row, key_bytes, value_bytes = counts.rows, counts.key_bytes, counts.value_bytes
@@ -371,13 +371,13 @@ def _decode_batch(data, batch, wanted, rows, keys, values, header_keys, header_v
     )
 
 
-@_part
+@part
 def _timestamp_of(batch, delta):
     """In milliseconds. A sum that does not fit wraps, as it does in other implementations."""
     return batch.append_timestamp if batch.is_append_time else batch.base_timestamp + delta
 
 
-@_part
+@part
 def _checked(batch, position, delta_before, delta, timestamp):
     """The position, or the fault of a record whose offset or time is impossible."""
     if _is_fault(position):
@@ -389,7 +389,7 @@ def _checked(batch, position, delta_before, delta, timestamp):
     return position
 
 
-@_part
+@part
 def _put_numbers(rows, row, columns, batch, offset, timestamp, headers):
     if columns & WANTS_OFFSET:
         rows.offsets[uint64(row)] = offset
@@ -404,8 +404,8 @@ def _put_numbers(rows, row, columns, batch, offset, timestamp, headers):
 # Plain arrays, not tuples of them: taking a tuple over from Python costs more than a small batch.
 @compiled(
     types.void(
-        _SOURCE,
-        _TABLE,
+        SOURCE,
+        TABLE,
         *(types.int64,) * 3,
         *(_INT64S, _INT64S, _INT32S, _INT32S),
         *(_BYTES, _INT32S, _BYTES) * 4,

@@ -11,11 +11,20 @@ from bisect import bisect_right
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from crc32c import crc32c
+
 from headrace.model.errors import HeadraceError
 from headrace.records.column_fallback import PlainBuilder
 from headrace.records.column_run import BadBatch, BatchRun
 from headrace.records.column_schema import COLUMN_BYTES_MAX, COLUMNS, SCHEMA
-from headrace.records.header import HEADER_SIZE, crc_is_valid
+from headrace.records.header import (
+    ATTRIBUTES_POSITION,
+    COMPRESSION_MASK,
+    CONTROL,
+    HEADER_SIZE,
+    crc_is_valid,
+    read_header,
+)
 from headrace.records.unpacking import Unpacker
 
 if TYPE_CHECKING:
@@ -66,7 +75,7 @@ class Columns(NamedTuple):
 
 
 class _Builder(Protocol):
-    faults: list[tuple[int, BatchHeader, str]]
+    faults: list[tuple[int, str]]
 
     def __init__(
         self,
@@ -111,6 +120,7 @@ class ColumnDecoder:
         self._batch_bytes_max = batch_bytes_max
         self._output_bytes_max = output_bytes_max
         self._unpacker = Unpacker(batch_bytes_max)
+        self._is_compiled = is_compiled
         self._builder_type = _builder_type(is_compiled)
 
     def decode(
@@ -129,14 +139,11 @@ class ColumnDecoder:
         No batch begins before ``lowest_offset``: one that says so is bad.
         """
         view = memoryview(data).cast("B")
-        builder = self._builder_type(
-            view,
-            self._columns,
-            start=start,
-            end=end,
-            unpacker=self._unpacker,
-            bytes_expected=min(len(view), self._output_bytes_max),
-        )
+        if self._is_compiled and not aborted:
+            columns = self._decode_in_order(view, start, end, lowest_offset)
+            if columns is not None:
+                return columns
+        builder = self._builder(view, start, end)
         run = BatchRun(view, start, end, max(self._batch_bytes_max, HEADER_SIZE), lowest_offset)
         is_aborted = _aborted_test(aborted)
         while (header := run.find()) is not None:
@@ -156,9 +163,55 @@ class ColumnDecoder:
             except HeadraceError as error:
                 run.park_taken(position, header, error.message)
         batch = builder.finish()
-        for fault in builder.faults:
-            run.park_taken(*fault)
+        for position, reason in builder.faults:
+            run.park_taken(position, read_header(view, position), reason)
         return Columns(batch, run.bad, run.next_offset, run.position)
+
+    def _decode_in_order(
+        self, view: memoryview, start: int, end: int, lowest_offset: int
+    ) -> Columns | None:
+        """The short way for what runs nearly always are. None: something is wrong with this one,
+        and only the long way can say what.
+        """
+        from headrace.records.column_arrays import RECORD_COUNT, CompiledBuilder, read_only
+        from headrace.records.column_scan import scanned_batches
+
+        batches = scanned_batches(read_only(view), lowest_offset, end)
+        if batches is None:
+            return None
+        builder = self._builder(view, start, end)
+        assert isinstance(builder, CompiledBuilder)
+        position, seen_end = 0, lowest_offset
+        for found in batches:
+            used_bytes = builder.bytes_used
+            if used_bytes and used_bytes + found.end - found.position > self._output_bytes_max:
+                break
+            covered = view[found.position + ATTRIBUTES_POSITION : found.end]
+            if self._check_crc and crc32c(covered) != found.crc:
+                return None
+            position, seen_end = found.end, found.last_offset + 1
+            is_empty = found.end - found.position == HEADER_SIZE and not found.records[RECORD_COUNT]
+            if is_empty or found.attributes & CONTROL or found.last_offset < start:
+                continue
+            try:
+                codec = found.attributes & COMPRESSION_MASK
+                builder.append_batch(found.position, codec, found.records)
+            except HeadraceError:
+                return None
+        batch = builder.finish()
+        return (
+            None if builder.faults else Columns(batch, [], min(max(start, seen_end), end), position)
+        )
+
+    def _builder(self, view: memoryview, start: int, end: int) -> _Builder:
+        return self._builder_type(
+            view,
+            self._columns,
+            start=start,
+            end=end,
+            unpacker=self._unpacker,
+            bytes_expected=min(len(view), self._output_bytes_max),
+        )
 
 
 def _builder_type(is_compiled: bool) -> type[_Builder]:

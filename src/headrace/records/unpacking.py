@@ -28,9 +28,9 @@ class Unpacker:
     """``data`` holds ``used`` bytes: everything that was kept since it was cleared."""
 
     def __init__(self, batch_bytes_max: int) -> None:
-        self.data = bytearray()
         self.used = 0
         self.batch_bytes_max = batch_bytes_max
+        self._use(bytearray())
 
     def unpack(self, codec: int, packed: Buffer) -> int:
         """Put records behind those that are kept, within the limit of a batch: their size."""
@@ -38,13 +38,11 @@ class Unpacker:
         capacity = min(size_max, max(OUTPUT_FIRST_GUESS, OUTPUT_GROWTH * len(packed)))
         while True:
             self._make_room(capacity)
-            with memoryview(self.data)[self.used : self.used + size_max] as room:
-                try:
-                    size = decompress_into(codec, packed, room)
-                except OutputTooSmall:
-                    capacity = len(room)
-                else:
-                    return size
+            room = self._view[self.used : self.used + size_max]
+            try:
+                return decompress_into(codec, packed, room)
+            except OutputTooSmall:
+                capacity = len(room)
             raise_if_too_large(capacity + 1, size_max)
             capacity = min(size_max, capacity * OUTPUT_GROWTH)
 
@@ -55,12 +53,16 @@ class Unpacker:
     def clear(self) -> None:
         self.used = 0
         if len(self.data) > KEPT_BYTES_MAX:
-            self.data = bytearray()
+            self._use(bytearray())
 
     def _make_room(self, size_bytes: int) -> None:
         """A new array, not a longer one: somebody may still look at the old one."""
         wanted = self.used + size_bytes
         if wanted > len(self.data):
             larger = bytearray(max(wanted, FIRST_BYTES, 2 * len(self.data)))
-            larger[: self.used] = memoryview(self.data)[: self.used]
-            self.data = larger
+            larger[: self.used] = self._view[: self.used]
+            self._use(larger)
+
+    def _use(self, data: bytearray) -> None:
+        self.data = data
+        self._view = memoryview(data)
