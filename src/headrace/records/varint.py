@@ -15,6 +15,8 @@ VARLONG_BYTES_MAX = 10
 
 _INT32_MASK = (1 << 32) - 1
 _INT64_MASK = (1 << 64) - 1
+_ONE_BYTE_VALUES = 0x80
+_ONE_BYTE = [bytes((value,)) for value in range(_ONE_BYTE_VALUES)]
 
 
 def read_uvarint(
@@ -55,6 +57,19 @@ def wrap_int64(value: int) -> int:
     """
     value &= _INT64_MASK
     return value - (1 << 64) if value >> 63 else value
+
+
+def uvarint_bytes(value: int) -> bytes:
+    if 0 <= value < _ONE_BYTE_VALUES:
+        return _ONE_BYTE[value]
+    target = bytearray()
+    append_uvarint(target, value)
+    return bytes(target)
+
+
+def varint_bytes(value: int) -> bytes:
+    """Zig-zag, of a number that is not negative."""
+    return uvarint_bytes(value << 1)
 
 
 def append_uvarint(target: bytearray, value: int) -> None:
