@@ -15,7 +15,7 @@ from headrace.coordination.shard import CoordinatorRecord, Shard
 from headrace.coordination.transactions.coordinator import TransactionCoordinator
 from headrace.coordination.transactions.states import PREPARED, TransactionState
 from headrace.model.errors import CorruptRecord, HeadraceError, LimitReached, ProducerFenced
-from headrace.records.build import build_batch
+from headrace.records.build import build_coordinator_batch
 from headrace.storage.atomic_append import ENTRIES_MAX
 from headrace.storage.log_port import Origin
 
@@ -148,7 +148,7 @@ class TransactionShard:
     def append(self, records: Sequence[CoordinatorRecord], now_ms: int) -> int:
         epoch = self._log.leader_epoch
         ended = self.coordinator.completions(records)
-        batch = build_batch(records, timestamp_ms=now_ms, leader_epoch=epoch)
+        batch = build_coordinator_batch(records, timestamp_ms=now_ms, leader_epoch=epoch)
         entries: list[MarkerEntry] = [(self._log, batch)]
         for each in ended:
             entries += self._markers.entries(each, epoch, now_ms)
