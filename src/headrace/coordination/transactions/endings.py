@@ -167,15 +167,16 @@ def completed(
             producer_id, epoch = next_producer_id, 0
         else:
             epoch = min(epoch + 1, EPOCH_MAX)
-    return transaction._replace(
-        state=state,
-        partitions=NO_PARTITIONS,
-        start_ms=transaction.start_ms if is_open else now_ms,
-        updated_ms=now_ms,
-        producer_id=producer_id,
-        producer_epoch=epoch,
+    return Transaction(
+        transaction.transactional_id,
+        producer_id,
+        epoch,
+        transaction.timeout_ms,
+        now_ms,
+        state,
+        NO_PARTITIONS,
+        transaction.start_ms if is_open else now_ms,
         previous_producer_id=transaction.producer_id,
-        next_producer_id=NO_PRODUCER_ID,
         client_version=client_version,
         last_epoch=last_epoch,
     )
