@@ -109,38 +109,33 @@ def build_coordinator_batch(
 
     They write one with each decision, most of them with a single record: a fifth of the price.
     """
-    parts: list[bytes] = []
-    for index, (key, value) in enumerate(records):
-        content = b"".join(
-            (
-                _NO_ATTRIBUTES_SAME_TIME,
-                varint_bytes(index),
-                _NULL if key is None else varint_bytes(len(key)) + key,
-                _NULL if value is None else varint_bytes(len(value)) + value,
-                _NO_HEADERS,
-            )
-        )
-        parts += varint_bytes(len(content)), content
     count = len(records)
-    covered = b"".join(
-        (
-            _COVERED_HEADER.pack(
-                TRANSACTIONAL if transactional else 0,
-                count - 1,
-                timestamp_ms,
-                timestamp_ms,
-                producer_id,
-                producer_epoch,
-                NO_SEQUENCE,
-                count,
-            ),
-            *parts,
+    parts = [
+        _COVERED_HEADER.pack(
+            TRANSACTIONAL if transactional else 0,
+            count - 1,
+            timestamp_ms,
+            timestamp_ms,
+            producer_id,
+            producer_epoch,
+            NO_SEQUENCE,
+            count,
         )
-    )
+    ]
+    for index, (key, value) in enumerate(records):
+        content = b"%b%b%b%b%b" % (
+            _NO_ATTRIBUTES_SAME_TIME,
+            varint_bytes(index),
+            _NULL if key is None else varint_bytes(len(key)) + key,
+            _NULL if value is None else varint_bytes(len(value)) + value,
+            _NO_HEADERS,
+        )
+        parts.append(varint_bytes(len(content)))
+        parts.append(content)
+    covered = b"".join(parts)
     length = _BEFORE_COVERED.size - LENGTH_OVERHEAD + len(covered)
-    batch = bytearray(_BEFORE_COVERED.pack(0, length, leader_epoch, MAGIC, crc32c(covered)))
-    batch += covered
-    return batch
+    start = _BEFORE_COVERED.pack(0, length, leader_epoch, MAGIC, crc32c(covered))
+    return bytearray(start + covered)
 
 
 def build_empty_batch(header: BatchHeader) -> bytearray:

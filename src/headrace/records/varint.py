@@ -15,8 +15,6 @@ VARLONG_BYTES_MAX = 10
 
 _INT32_MASK = (1 << 32) - 1
 _INT64_MASK = (1 << 64) - 1
-_ONE_BYTE_VALUES = 0x80
-_ONE_BYTE = [bytes((value,)) for value in range(_ONE_BYTE_VALUES)]
 
 
 def read_uvarint(
@@ -60,8 +58,12 @@ def wrap_int64(value: int) -> int:
 
 
 def uvarint_bytes(value: int) -> bytes:
-    if 0 <= value < _ONE_BYTE_VALUES:
-        return _ONE_BYTE[value]
+    if 0 <= value < _SHORT_VALUES:
+        return _SHORT[value]
+    return _uvarint_bytes(value)
+
+
+def _uvarint_bytes(value: int) -> bytes:
     target = bytearray()
     append_uvarint(target, value)
     return bytes(target)
@@ -86,3 +88,8 @@ def append_varint(target: bytearray, value: int) -> None:
         target.append(value << 1)
         return
     append_uvarint(target, value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+_SHORT_VALUES = 1_024
+_SHORT = [_uvarint_bytes(value) for value in range(_SHORT_VALUES)]
+"""Lengths of names, and of most records of coordinators twice."""
