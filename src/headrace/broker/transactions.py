@@ -7,6 +7,7 @@ read as ``shard_loading`` says. Whoever writes within a transaction asks ``enlis
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.broker.group_shards import SteadyClock
@@ -226,7 +227,9 @@ class Transactions:
             TransactionShard(
                 partition.log,
                 TransactionRegistry(
-                    self._settings, self._producer_ids.allocate, lambda: self.version
+                    self._settings,
+                    self._producer_ids.allocate,
+                    partial(self._features.level, TRANSACTION_VERSION),
                 ),
                 self._markers,
                 self._logs,

@@ -41,12 +41,12 @@ _HEAD = struct.Struct(">hqhib")
 """Version, producer id, epoch, time-out, state."""
 _TIMES = struct.Struct(">qq")
 _STRING_HEAD = struct.Struct(">h")
-_ARRAY_HEAD = struct.Struct(">i")
+_INT32 = struct.Struct(">i")
 _LONG_TAG = struct.Struct(">BBq")
 _SHORT_TAG = struct.Struct(">BBh")
 """Tag, size, value."""
 
-_NULL_ARRAY = _ARRAY_HEAD.pack(-1)
+_NULL_ARRAY = _INT32.pack(-1)
 _NULL_COMPACT_ARRAY = uvarint_bytes(0)
 _EMPTY_COMPACT_ARRAY = uvarint_bytes(1)
 _NO_TAGS = uvarint_bytes(0)
@@ -144,7 +144,7 @@ def _compact_partitions(transaction: Transaction) -> bytes:
     parts = [uvarint_bytes(len(topics) + 1)]
     for name, partitions in topics:
         parts += uvarint_bytes(len(name) + 1), name, uvarint_bytes(len(partitions) + 1)
-        parts += struct.pack(f">{len(partitions)}i", *partitions), _NO_TAGS
+        parts += b"".join(map(_INT32.pack, partitions)), _NO_TAGS
     return b"".join(parts)
 
 
@@ -152,10 +152,10 @@ def _partitions(transaction: Transaction) -> bytes:
     if transaction.state == TransactionState.EMPTY:
         return _NULL_ARRAY
     topics = _by_topic(transaction.partitions)
-    parts = [_ARRAY_HEAD.pack(len(topics))]
+    parts = [_INT32.pack(len(topics))]
     for name, partitions in topics:
-        parts += _STRING_HEAD.pack(len(name)), name
-        parts.append(struct.pack(f">i{len(partitions)}i", len(partitions), *partitions))
+        parts += _STRING_HEAD.pack(len(name)), name, _INT32.pack(len(partitions))
+        parts += map(_INT32.pack, partitions)
     return b"".join(parts)
 
 
