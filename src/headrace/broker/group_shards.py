@@ -20,7 +20,7 @@ from headrace.coordination.groups.offset_commands import OffsetCommands
 from headrace.coordination.groups.transactional_records import PendingRecord, TransactionEnded
 from headrace.coordination.shard import Shard
 from headrace.model.errors import CorruptRecord
-from headrace.records.build import build_batch
+from headrace.records.build import build_coordinator_batch
 from headrace.storage.log_port import Origin
 
 if TYPE_CHECKING:
@@ -156,8 +156,8 @@ class GroupShard:
         epoch = self._log.leader_epoch
         first = records[0]
         if not isinstance(first, PendingRecord):
-            return build_batch(records, timestamp_ms=now_ms, leader_epoch=epoch)
-        return build_batch(
+            return build_coordinator_batch(records, timestamp_ms=now_ms, leader_epoch=epoch)
+        return build_coordinator_batch(
             records,
             timestamp_ms=now_ms,
             leader_epoch=epoch,

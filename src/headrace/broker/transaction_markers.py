@@ -44,8 +44,12 @@ class TransactionMarkers:
             coordinator_epoch=coordinator_epoch,
             timestamp_ms=now_ms,
         )
-        logs = (self._log_of(*address) for address in (*ended.partitions, *ended.group_partitions))
-        return [(log, bytearray(marker)) for log in logs if log is not None]
+        entries: list[MarkerEntry] = []
+        for address in ended.partitions + ended.group_partitions:
+            log = self._log_of(*address)
+            if log is not None:
+                entries.append((log, marker if not entries else bytearray(marker)))
+        return entries
 
     def appended(self, ended: CompleteTransaction) -> None:
         for address in ended.group_partitions:

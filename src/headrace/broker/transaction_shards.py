@@ -15,7 +15,7 @@ from headrace.coordination.shard import CoordinatorRecord, Shard
 from headrace.coordination.transactions.coordinator import TransactionCoordinator
 from headrace.coordination.transactions.states import PREPARED, TransactionState
 from headrace.model.errors import CorruptRecord, HeadraceError, LimitReached, ProducerFenced
-from headrace.records.build import build_batch
+from headrace.records.build import build_coordinator_batch
 from headrace.storage.atomic_append import ENTRIES_MAX
 from headrace.storage.log_port import Origin
 
@@ -106,7 +106,7 @@ class TransactionShard:
     # --- deadlines ------------------------------------------------------------------------------
 
     def next_deadline_ms(self) -> int | None:
-        return self._shard.next_deadline_ms()
+        return self.registry.deadlines.next_ms()
 
     def tick(self, now_ms: int) -> None:
         self._is_clock_at_work = True
@@ -146,23 +146,31 @@ class TransactionShard:
     # --- the shard's port -----------------------------------------------------------------------
 
     def append(self, records: Sequence[CoordinatorRecord], now_ms: int) -> int:
-        epoch = self._log.leader_epoch
         ended = self.coordinator.completions(records)
-        batch = build_batch(records, timestamp_ms=now_ms, leader_epoch=epoch)
-        entries: list[MarkerEntry] = [(self._log, batch)]
-        for each in ended:
-            entries += self._markers.entries(each, epoch, now_ms)
+        epoch = self._log.leader_epoch
+        batch = build_coordinator_batch(records, timestamp_ms=now_ms, leader_epoch=epoch)
         try:
-            if len(entries) > ENTRIES_MAX:
-                self._write_first(ended, entries[ENTRIES_MAX:])
-            appended = self._logs.append(entries[:ENTRIES_MAX], origin=Origin.COORDINATOR)
+            if ended:
+                return self._append_with_markers(batch, ended, now_ms)
+            return self._logs.append_one(self._log, batch, Origin.COORDINATOR).commit_number
         except HeadraceError as error:
             log.warning("%s cannot be written: %s", self._log.partition, error.message)
             raise
+
+    def _append_with_markers(
+        self, batch: bytearray, ended: Sequence[CompleteTransaction], now_ms: int
+    ) -> int:
+        entries: list[MarkerEntry] = [(self._log, batch)]
+        for each in ended:
+            entries += self._markers.entries(each, self._log.leader_epoch, now_ms)
+        if len(entries) > ENTRIES_MAX:
+            self._write_first(ended, entries[ENTRIES_MAX:])
+            del entries[ENTRIES_MAX:]
+        appended = self._logs.append(entries, origin=Origin.COORDINATOR)
         for each in ended:
             self._count(each)
             self._markers.appended(each)
-        return max(each.commit_number for each in appended)
+        return max([each.commit_number for each in appended])
 
     def _count(self, ended: CompleteTransaction) -> None:
         """Before the record is replayed: what the clock ends may also have been decided before."""

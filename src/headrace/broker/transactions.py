@@ -7,6 +7,7 @@ read as ``shard_loading`` says. Whoever writes within a transaction asks ``enlis
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from headrace.broker.group_shards import SteadyClock
@@ -62,6 +63,10 @@ log = logging.getLogger(__name__)
 
 _SHOWN_AS_OPEN = PREPARED | {TransactionState.ONGOING}
 """Prepared ones are of Kafka's making: here a transaction ends in one step."""
+
+
+_NAME_LENGTH_SURE = NAME_BYTES_MAX // 4
+"""So many characters fit, whatever they are: none takes more than four bytes."""
 
 
 class Transactions:
@@ -183,10 +188,10 @@ class Transactions:
         self._logs.when_durable(commit_number, callback)
 
     def _shard_of(self, transactional_id: str) -> TransactionShard:
-        size_max = NAME_BYTES_MAX
-        if len(transactional_id) > size_max or len(transactional_id.encode()) > size_max:
-            raise InvalidRequest(f"a transactional id has at most {size_max} bytes")
-        self._ensure_open()
+        if len(transactional_id) > _NAME_LENGTH_SURE:
+            _raise_if_too_long(transactional_id)
+        if self._is_closed or not self._shards:
+            self._ensure_open()
         shard = self._shards[partition_of(transactional_id, len(self._shards))]
         if shard.is_loading:
             self._loader.prefer(shard)
@@ -222,7 +227,9 @@ class Transactions:
             TransactionShard(
                 partition.log,
                 TransactionRegistry(
-                    self._settings, self._producer_ids.allocate, lambda: self.version
+                    self._settings,
+                    self._producer_ids.allocate,
+                    partial(self._features.level, TRANSACTION_VERSION),
                 ),
                 self._markers,
                 self._logs,
@@ -285,6 +292,12 @@ def _merged(
     return ListedTransactions(
         unknown_states, tuple(listed for reply in replies for listed in reply.transactions)
     )
+
+
+def _raise_if_too_long(transactional_id: str) -> None:
+    size_max = NAME_BYTES_MAX
+    if len(transactional_id) > size_max or len(transactional_id.encode()) > size_max:
+        raise InvalidRequest(f"a transactional id has at most {size_max} bytes")
 
 
 def transaction_settings(config: BrokerConfig) -> TransactionSettings:

@@ -151,7 +151,8 @@ class Shard:
 
     def _write(self, records: Sequence[CoordinatorRecord], now_ms: int) -> None:
         commit_number = self._port.append(records, now_ms)
-        self._commit_number = max(self._commit_number, commit_number)
+        if commit_number > self._commit_number:
+            self._commit_number = commit_number
         self.replay(records)
 
     def _release(self, replies: list[tuple[Token, Reply]]) -> None:

@@ -73,6 +73,9 @@ class RealFile:
                 written += os.pwrite(self._descriptor, view[written:], position + written)
 
     def write_all_at(self, position: int, buffers: Sequence[Buffer]) -> None:
+        if len(buffers) == 1:
+            self.write_at(position, buffers[0])
+            return
         for start in range(0, len(buffers), BUFFERS_PER_CALL_MAX):
             group = buffers[start : start + BUFFERS_PER_CALL_MAX]
             size = sum(map(len, group))

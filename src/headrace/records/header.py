@@ -140,20 +140,17 @@ def stamp_log_append_time(buffer: bytearray | memoryview, position: int, now_ms:
 
 def stamp_crc(buffer: bytearray | memoryview, position: int, size_bytes: int) -> None:
     """Compute the checksum of a batch and write it into the header."""
-    with memoryview(buffer) as view:
-        covered = view[position + ATTRIBUTES_POSITION : position + size_bytes]
-        _UINT32.pack_into(view, position + CRC_POSITION, crc32c(covered))
-        covered.release()
+    covered = memoryview(buffer)[position + ATTRIBUTES_POSITION : position + size_bytes]
+    _UINT32.pack_into(buffer, position + CRC_POSITION, crc32c(covered))
 
 
 def crc_is_valid(buffer: Buffer, position: int, size_bytes: int) -> bool:
     """Whether the whole batch is there and its checksum is right."""
     if size_bytes < HEADER_SIZE or position + size_bytes > len(buffer):
         return False
-    with memoryview(buffer) as view:
-        (expected,) = _UINT32.unpack_from(view, position + CRC_POSITION)
-        with view[position + ATTRIBUTES_POSITION : position + size_bytes] as covered:
-            return bool(crc32c(covered) == expected)
+    (expected,) = _UINT32.unpack_from(buffer, position + CRC_POSITION)
+    covered = memoryview(buffer)[position + ATTRIBUTES_POSITION : position + size_bytes]
+    return bool(crc32c(covered) == expected)
 
 
 def batches(buffer: Buffer, start: int = 0) -> Iterator[tuple[int, BatchHeader]]:

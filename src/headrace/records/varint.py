@@ -57,6 +57,23 @@ def wrap_int64(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
+def uvarint_bytes(value: int) -> bytes:
+    if 0 <= value < _SHORT_VALUES:
+        return _SHORT[value]
+    return _uvarint_bytes(value)
+
+
+def _uvarint_bytes(value: int) -> bytes:
+    target = bytearray()
+    append_uvarint(target, value)
+    return bytes(target)
+
+
+def varint_bytes(value: int) -> bytes:
+    """Zig-zag, of a number that is not negative."""
+    return uvarint_bytes(value << 1)
+
+
 def append_uvarint(target: bytearray, value: int) -> None:
     assert value >= 0, "an unsigned varint cannot hold a negative number"
     while value > 0x7F:
@@ -71,3 +88,8 @@ def append_varint(target: bytearray, value: int) -> None:
         target.append(value << 1)
         return
     append_uvarint(target, value << 1 if value >= 0 else (-value << 1) - 1)
+
+
+_SHORT_VALUES = 1_024
+_SHORT = [_uvarint_bytes(value) for value in range(_SHORT_VALUES)]
+"""Lengths of names, and of most records of coordinators twice."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from headrace.model.errors import HeadraceError, InvalidRequest, UnknownTopicOrPartition
 from headrace.storage.log_port import Admitted, Appended, Origin
-from headrace.storage.write_ahead_log import FrameEntry, WriteAheadLog, entry_head
+from headrace.storage.write_ahead_log import WriteAheadLog, entry_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,11 +63,7 @@ class AtomicAppend:
     ) -> list[Appended]:
         if len(entries) > ENTRIES_MAX:
             raise InvalidRequest(f"an append of {len(entries)} entries, the limit is {ENTRIES_MAX}")
-        admissions = _admit_all(entries, origin, now_ms)
-        by_log: dict[Log, list[Admitted]] = {}
-        for (log, _), admission in zip(entries, admissions, strict=True):
-            if isinstance(admission, Admitted):
-                by_log.setdefault(log, []).append(admission)
+        admissions, by_log = _admit_all(entries, origin, now_ms)
         commit_number = self._write_frame(by_log)
         try:
             _write_all(by_log, now_ms)
@@ -112,19 +108,20 @@ class AtomicAppend:
 
     def _write_frame(self, by_log: dict[Log, list[Admitted]]) -> int:
         """The frame's commit number; 0 if no log of it outlives the process."""
-        frame = [
-            FrameEntry(log.partition, log.topic_id, entry.base_offset, entry.batch)
-            for log, admitted in by_log.items()
-            if log.is_persistent
-            for entry in admitted
-        ]
+        wal = self.wal
+        covered = self._covered[wal.active]
+        heads: dict[Log, bytes] = {}
+        frame: list[tuple[bytes, int, Buffer]] = []
+        for log, admitted in by_log.items():
+            if log.is_persistent:
+                head = covered.get(log) or entry_head(log.partition, log.topic_id)  # type: ignore[call-overload]
+                heads[log] = head
+                for batch, _, base_offset in admitted:
+                    frame.append((head, base_offset, batch))
         if not frame:
             return 0
-        number = self.wal.append(frame)
-        covered = self._covered[self.wal.active]
-        for log in by_log:
-            if log.is_persistent and log not in covered:
-                covered[log] = entry_head(log.partition, log.topic_id)  # type: ignore[index]
+        number = wal.append(frame)
+        self._covered[wal.active].update(heads)  # type: ignore[arg-type]
         return number
 
     def _publish(self, by_log: dict[Log, list[Admitted]], commit_number: int) -> None:
@@ -210,21 +207,30 @@ class AtomicAppend:
 
 def _admit_all(
     entries: Sequence[tuple[Log, Buffer]], origin: Origin, now_ms: int
-) -> list[Admitted | Appended]:
-    ends: dict[Log, int] = {}
+) -> tuple[list[Admitted | Appended], dict[Log, list[Admitted]]]:
+    """What became of each entry, and for each log what is to be written to it."""
     producers: set[tuple[Log, int]] = set()
     admissions: list[Admitted | Appended] = []
+    by_log: dict[Log, list[Admitted]] = {}
     for log, batch in entries:
         if log.is_deleted:
             raise UnknownTopicOrPartition(f"{log.partition} was deleted")
-        base_offset = ends.get(log, log.log_end_offset)
+        before = by_log.get(log)
+        base_offset = log.log_end_offset if before is None else _end_offset(before[-1])
         admission = log.admit(batch, origin, now_ms, base_offset)
         admissions.append(admission)
         if isinstance(admission, Admitted):
-            ends[log] = base_offset + admission.header[6] + 1
+            if before is None:
+                by_log[log] = [admission]
+            else:
+                before.append(admission)
             if origin is Origin.CLIENT and admission.header[9] >= 0:
                 _raise_if_twice(producers, log, admission.header[9])
-    return admissions
+    return admissions, by_log
+
+
+def _end_offset(admitted: Admitted) -> int:
+    return admitted.base_offset + admitted.header[6] + 1
 
 
 def _raise_if_twice(producers: set[tuple[Log, int]], log: Log, producer_id: int) -> None:

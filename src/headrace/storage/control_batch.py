@@ -12,6 +12,7 @@ from headrace.records.header import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,
     HEADER_SIZE,
+    LEADER_EPOCH_POSITION,
     LENGTH_POSITION,
     MAGIC,
     MAGIC_POSITION,
@@ -45,10 +46,12 @@ _TIMES_AND_PRODUCER = struct.Struct(">qqqh")
 _TIMES_POSITION = 27
 _KEY_POSITION = _TEMPLATE.index(_KEY.pack(_VERSION, _COMMIT), HEADER_SIZE)
 _VALUE_POSITION = _TEMPLATE.index(_VALUE.pack(_VERSION, 0x11223344), HEADER_SIZE)
-_BETWEEN = _TEMPLATE[_KEY_POSITION + _KEY.size : _VALUE_POSITION]
-_LENGTH = _TEMPLATE[LENGTH_POSITION : LENGTH_POSITION + 4]
-_ATTRIBUTES_LOW_BYTE = ATTRIBUTES_POSITION + 1
 _COUNT_POSITION = HEADER_SIZE - 4
+_BEFORE_KEY = _TEMPLATE[_COUNT_POSITION:_KEY_POSITION]
+_KEY_END = _KEY_POSITION + _KEY.size
+_BETWEEN = _TEMPLATE[_KEY_END:_VALUE_POSITION]
+_LENGTH = _TEMPLATE[LENGTH_POSITION:LEADER_EPOCH_POSITION]
+_ATTRIBUTES_LOW_BYTE = ATTRIBUTES_POSITION + 1
 
 
 class EndMarker(NamedTuple):
@@ -107,11 +110,11 @@ def _is_like_ours(batch: Buffer) -> bool:
     """Whether the marker lies where we would write it; such a one need not be taken apart."""
     return (
         len(batch) == _SIZE
-        and bytes(batch[_COUNT_POSITION:_KEY_POSITION]) == _TEMPLATE[_COUNT_POSITION:_KEY_POSITION]
-        and bytes(batch[_KEY_POSITION + _KEY.size : _VALUE_POSITION]) == _BETWEEN
+        and batch[_COUNT_POSITION:_KEY_POSITION] == _BEFORE_KEY
+        and batch[_KEY_END:_VALUE_POSITION] == _BETWEEN
         and batch[_SIZE - 1] == _TEMPLATE[-1]
         and not batch[_ATTRIBUTES_LOW_BYTE] & COMPRESSION_MASK
         and batch[MAGIC_POSITION] == MAGIC
-        and bytes(batch[LENGTH_POSITION : LENGTH_POSITION + 4]) == _LENGTH
+        and batch[LENGTH_POSITION:LEADER_EPOCH_POSITION] == _LENGTH
         and crc_is_valid(batch, 0, _SIZE)
     )

@@ -200,15 +200,15 @@ class SegmentedLog:
             if header[9] >= 0:
                 self.producer_states.check_epoch(header)
         _stamp_into(batch, 0, base_offset, header[1], self.leader_epoch)
-        return Admitted(batch, header, base_offset)
+        return _new_tuple(Admitted, (batch, header, base_offset))
 
     def write_admitted(self, admitted: Sequence[Admitted], now_ms: int) -> None:
         """Bring the bytes into the segment; nothing else changes, ``undo_write`` takes it back."""
-        if self.leader_epoch != self._epoch_written:
-            self._begin_epoch(admitted[0].base_offset)
         if len(admitted) == 1:
             self.write_one(admitted[0], now_ms)
             return
+        if self.leader_epoch != self._epoch_written:
+            self._begin_epoch(admitted[0].base_offset)
         size = sum(len(entry.batch) for entry in admitted)
         last = admitted[-1]
         max_timestamp_ms = max(entry.header[8] for entry in admitted)
@@ -285,8 +285,14 @@ class SegmentedLog:
         """Records below ``offset`` are as durable as the topic demands: show them."""
         if offset > self.high_watermark:
             self.high_watermark = min(offset, self.log_end_offset)
-        self.last_stable_offset = self.producer_states.first_unstable_offset(self.high_watermark)
-        self.notify()
+        states = self.producer_states
+        self.last_stable_offset = (
+            states.first_unstable_offset(self.high_watermark)
+            if states.has_transactions
+            else self.high_watermark
+        )
+        if self.listener is not None:
+            self.listener(self)
 
     def notify(self) -> None:
         if self.listener is not None:

@@ -134,7 +134,8 @@ class ProducerStates:
         return iter(self._producers.values())
 
     def get(self, producer_id: int) -> Producer | None:
-        self.ensure_loaded()
+        if self._load is not None:
+            self.ensure_loaded()
         return self._producers.get(producer_id)
 
     def restore(self, producers: Iterable[Producer]) -> None:
@@ -260,12 +261,15 @@ class ProducerStates:
 
     def first_unstable_offset(self, high_watermark: int) -> int:
         """Below this everything is decided and visible; at most the high watermark."""
-        completed = self._completed
+        ongoing, completed = self.ongoing, self._completed
         if completed:
             for first_offset in [f for f, last in completed.items() if last < high_watermark]:
                 del completed[first_offset]
-        self.has_transactions = bool(self.ongoing or completed)
-        first = next(iter(self.ongoing), high_watermark)
+        if not ongoing and not completed:
+            self.has_transactions = False
+            return high_watermark
+        self.has_transactions = True
+        first = next(iter(ongoing), high_watermark)
         return min(first, high_watermark, min(completed, default=high_watermark))
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:

@@ -41,10 +41,12 @@ _ENTRY_REST = struct.Struct(">i16sqI")
 _FRAME_BYTES_MAX = 2**31 - 1
 FRAMES_FROM = 32
 RESERVE_STEP_BYTES = 4 * 1024 * 1024
+JOINED_BYTES_MAX = 16 * 1024
+"""A frame up to this size is copied into one piece: cheaper than a checksum for each buffer."""
 
 
 class FrameEntry(NamedTuple):
-    """One batch of a frame with the place it goes to."""
+    """One batch of a frame as it was found, with the place it goes to."""
 
     partition: TopicPartition
     topic_id: TopicId
@@ -110,12 +112,19 @@ class WriteAheadLog:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def append(self, entries: Sequence[FrameEntry]) -> int:
-        """Write one frame; its commit number. On failure nothing is left of it."""
-        return self._write(_frame_buffers(entries))
+    def append(self, entries: Sequence[tuple[bytes, int, Buffer]]) -> int:
+        """Write one frame of (``entry_head``, base offset, batch); its commit number.
+
+        On failure nothing is left of it.
+        """
+        buffers: list[Buffer] = [_COUNT.pack(len(entries))]
+        for head, base_offset, batch in entries:
+            buffers.append(head + _ENTRY_TAIL.pack(base_offset, len(batch)))
+            buffers.append(batch)
+        return self._write(buffers)
 
     def append_one(self, entry_head: bytes, base_offset: int, batch: Buffer) -> int:
-        """``append`` of a single entry, whose ``entry_head`` the caller has kept."""
+        """``append`` of a single entry."""
         return self._write([_ONE + entry_head + _ENTRY_TAIL.pack(base_offset, len(batch)), batch])
 
     def _write(self, buffers: list[Buffer]) -> int:
@@ -126,31 +135,39 @@ class WriteAheadLog:
         payload_bytes = sum(map(len, buffers))
         if payload_bytes > _FRAME_BYTES_MAX:
             raise StorageFailure(f"an append of {payload_bytes} bytes is too large for one frame")
-        file = self._file_for(_FRAME_HEAD.size + payload_bytes)
-        self._reserve(file, self._position + _FRAME_HEAD.size + payload_bytes)
+        frame_bytes = _FRAME_HEAD.size + payload_bytes
+        file = self._file_for(frame_bytes)
+        position = self._position
+        if position + frame_bytes > self._reserved[self.active]:
+            self._reserve(file, position + frame_bytes)
         number = self.commit_number + 1
-        head = _frame_head(self._generation, number, buffers, payload_bytes)
+        if payload_bytes <= JOINED_BYTES_MAX:
+            joined = b"".join(buffers)
+            frame: list[Buffer] = [
+                _frame_head(self._generation, number, [joined], payload_bytes) + joined
+            ]
+        else:
+            frame = [_frame_head(self._generation, number, buffers, payload_bytes), *buffers]
         try:
-            file.write_all_at(self._position, [head, *buffers])
+            file.write_all_at(position, frame)
         except HeadraceError:
-            self._erase(file, self._position)
+            self._erase(file, position)
             raise
-        self._last_position = self._position
-        self._position += _FRAME_HEAD.size + payload_bytes
+        self._last_position = position
+        self._position = position + frame_bytes
         self.commit_number = number
         self._counters.wal_frames += 1
-        self._counters.wal_bytes += _FRAME_HEAD.size + payload_bytes
+        self._counters.wal_bytes += frame_bytes
         if file not in self._dirty:
             self._dirty.append(file)
         return number
 
     def _reserve(self, file: DiskFile, end: int) -> None:
         """Grow the file in large steps, so that most syncs need not write its size."""
-        if end > self._reserved[self.active]:
-            steps = -(-end // RESERVE_STEP_BYTES)
-            size = max(end, min(steps * RESERVE_STEP_BYTES, self._file_bytes))
-            file.allocate(size)
-            self._reserved[self.active] = size
+        steps = -(-end // RESERVE_STEP_BYTES)
+        size = max(end, min(steps * RESERVE_STEP_BYTES, self._file_bytes))
+        file.allocate(size)
+        self._reserved[self.active] = size
 
     def undo_last(self) -> None:
         """The segments could not take the last frame: it must not be redone."""
@@ -308,15 +325,6 @@ class WriteAheadLog:
 
 def _sync_file(file: DiskFile) -> None:
     file.sync()
-
-
-def _frame_buffers(entries: Sequence[FrameEntry]) -> list[Buffer]:
-    buffers: list[Buffer] = [_COUNT.pack(len(entries))]
-    for entry in entries:
-        head = entry_head(entry.partition, entry.topic_id)
-        buffers.append(head + _ENTRY_TAIL.pack(entry.base_offset, len(entry.batch)))
-        buffers.append(entry.batch)
-    return buffers
 
 
 def entry_head(partition: TopicPartition, topic_id: TopicId) -> bytes:

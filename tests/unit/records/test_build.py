@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch as KafkaPythonBatch
 from kio.records.readers import read_batch
 
-from headrace.records.build import build_batch, build_empty_batch
+from headrace.records.build import build_batch, build_coordinator_batch, build_empty_batch
 from headrace.records.compression import Compression
 from headrace.records.decode import decode_records
 from headrace.records.header import crc_is_valid, read_header
@@ -131,3 +131,26 @@ def test_empty_batch_keeps_offsets_producer_and_sequences() -> None:
 def test_a_batch_without_records_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(AssertionError):
         build_batch([])
+
+
+LONG_ENOUGH_FOR_TWO_BYTES = 70
+
+
+@given(
+    st.lists(st.tuples(st.none() | st.binary(), st.none() | st.binary()), min_size=1, max_size=90),
+    st.integers(0, 1 << 60),
+    st.integers(-1, 1 << 40),
+    st.booleans(),
+)
+@example([(b"k" * LONG_ENOUGH_FOR_TWO_BYTES, b"v" * 9_000)] * LONG_ENOUGH_FOR_TWO_BYTES, 1, 7, True)
+def test_batches_of_coordinators_are_those_that_anybody_would_build(
+    pairs: list[tuple], timestamp_ms: int, producer_id: int, transactional: bool
+) -> None:
+    fields = {
+        "timestamp_ms": timestamp_ms,
+        "leader_epoch": 3,
+        "producer_id": producer_id,
+        "producer_epoch": 5,
+        "transactional": transactional,
+    }
+    assert build_coordinator_batch(pairs, **fields) == build_batch(pairs, **fields)

@@ -6,7 +6,13 @@ import pytest
 
 from headrace.model.errors import DiskFull
 from headrace.model.topic import TopicPartition
-from headrace.storage.write_ahead_log import FILE_NAMES, FrameEntry, WriteAheadLog, read_frames
+from headrace.storage.write_ahead_log import (
+    FILE_NAMES,
+    FrameEntry,
+    WriteAheadLog,
+    entry_head,
+    read_frames,
+)
 from headrace.testing.faulty_disk import FaultyDisk
 from headrace.testing.simulated_background import SimulatedBackground
 from headrace.testing.simulated_clock import SimulatedClock
@@ -34,7 +40,7 @@ class Bench:
 
     def append(self, *values: bytes) -> int:
         entries = [
-            FrameEntry(TopicPartition("t", n), bytes(16), 10 + n, value)
+            (entry_head(TopicPartition("t", n), bytes(16)), 10 + n, value)
             for n, value in enumerate(values)
         ]
         return self.wal.append(entries)

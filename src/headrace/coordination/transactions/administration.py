@@ -38,9 +38,6 @@ class Administration:
     def loaded(self, now_ms: int) -> None:
         """Nothing to start: administration has no deadlines."""
 
-    def replayed(self, transactional_id: str) -> None:
-        """Nothing to watch."""
-
     def _describe(self, command: DescribeTransaction, token: Token, now_ms: int) -> Decision:
         raise_if_no_transactional_id(command.transactional_id)
         transaction = self._registry.transactions.get(command.transactional_id)

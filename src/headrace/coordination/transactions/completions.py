@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from headrace.coordination.transactions.record_codec import read_transaction, read_transaction_key
+from headrace.coordination.transactions.record_codec import read_record
 from headrace.coordination.transactions.records import EPOCH_MAX
 from headrace.coordination.transactions.states import AT_REST, COMPLETE, PREPARED, TransactionState
 from headrace.model.topic import CONSUMER_OFFSETS_TOPIC
@@ -33,30 +33,33 @@ class CompleteTransaction(NamedTuple):
 def completions(
     transactions: Mapping[str, Transaction],
     records: Iterable[CoordinatorRecord],
-    read: Callable[[str, bytes], Transaction] = read_transaction,
+    read: Callable[[CoordinatorRecord], Transaction | None] = read_record,
 ) -> list[CompleteTransaction]:
     """What ends when these records are replayed on these transactions."""
     found = []
-    for key, value in records:
-        transactional_id = read_transaction_key(key)
-        before = None if transactional_id is None else transactions.get(transactional_id)
-        if before is None or before.state in AT_REST or value is None:
+    for record in records:
+        after = read(record)
+        if after is None or after.state not in COMPLETE:
             continue
-        after = read(before.transactional_id, value)
-        if after.state in COMPLETE:
+        before = transactions.get(after.transactional_id)
+        if before is not None and before.state not in AT_REST:
             found.append(_completion(before, after))
     return found
 
 
 def _completion(before: Transaction, after: Transaction) -> CompleteTransaction:
-    partitions = sorted(before.partitions)
+    partitions: list[TopicPartition] = []
+    group_partitions: list[TopicPartition] = []
+    for each in sorted(before.partitions):
+        is_of_groups = each.topic == CONSUMER_OFFSETS_TOPIC
+        (group_partitions if is_of_groups else partitions).append(each)
     return CompleteTransaction(
         before.transactional_id,
         before.producer_id,
         _marker_epoch(before, after),
         after.state == TransactionState.COMPLETE_COMMIT,
-        tuple(each for each in partitions if each.topic != CONSUMER_OFFSETS_TOPIC),
-        tuple(each for each in partitions if each.topic == CONSUMER_OFFSETS_TOPIC),
+        tuple(partitions),
+        tuple(group_partitions),
     )
 
 

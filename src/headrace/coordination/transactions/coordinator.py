@@ -13,7 +13,6 @@ from headrace.coordination.transactions.endings import Endings
 from headrace.coordination.transactions.expiry import Expiry
 from headrace.coordination.transactions.participants import Participants
 from headrace.coordination.transactions.producers import Producers
-from headrace.coordination.transactions.record_codec import read_transaction_key
 from headrace.model.errors import CoordinatorLoading, InternalError
 
 if TYPE_CHECKING:
@@ -32,10 +31,11 @@ class TransactionCoordinator:
         self.unknown_records = 0
         """Records of kinds that are not known: counted, left alone."""
         self._is_loaded = False
+        self._endings = Endings(registry)
         self._engines: tuple[TransactionEngine, ...] = (
             Producers(registry),
             Participants(registry),
-            Endings(registry),
+            self._endings,
             Administration(registry),
             Expiry(registry),
         )
@@ -56,14 +56,11 @@ class TransactionCoordinator:
         return completions(self.registry.transactions, records, self.registry.read)
 
     def replay(self, record: CoordinatorRecord) -> None:
-        transactional_id = read_transaction_key(record.key)
+        transactional_id = self.registry.replay(record)
         if transactional_id is None:
             self.unknown_records += 1
-            return
-        self.registry.replay(transactional_id, record.value)
-        if self._is_loaded:
-            for engine in self._engines:
-                engine.replayed(transactional_id)
+        elif self._is_loaded:
+            self._endings.replayed(transactional_id)
 
     def finish_loading(self, now_ms: int) -> None:
         """All records of the log have been replayed; commands are taken from now on."""

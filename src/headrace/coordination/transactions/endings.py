@@ -93,34 +93,53 @@ class Endings:
         """Also what must be done after a restart: whatever is prepared is due at once."""
         for transactional_id, transaction in self._registry.transactions.items():
             if transaction.state in PREPARED:
-                finish = partial(self._finish, transactional_id)
-                self._registry.deadlines.set(("end", transactional_id), now_ms, finish)
+                self._look_at(transactional_id, now_ms)
             else:
                 self.replayed(transactional_id)
 
     def replayed(self, transactional_id: str) -> None:
-        deadlines = self._registry.deadlines
-        key = ("end", transactional_id)
+        """A record of this id has been replayed. Called only after ``loaded``.
+
+        A deadline that is there already stays, unless it would come too late: when it is due, it
+        finds out what it is for. So most transactions neither set one nor cancel one.
+        """
+        due_ms = self._due_ms(transactional_id)
+        if due_ms is not None:
+            known_ms = self._registry.deadlines.due_ms(("end", transactional_id))
+            if known_ms is None or due_ms < known_ms:
+                self._look_at(transactional_id, due_ms)
+
+    def _due_ms(self, transactional_id: str) -> int | None:
+        """When the transaction has taken too long; None: none is open, or it may take for ever."""
         transaction = self._registry.transactions.get(transactional_id)
-        if transaction is None or transaction.state != TransactionState.ONGOING:
-            deadlines.cancel(key)
-        elif transaction.timeout_ms != NO_TIMEOUT_MS:
-            due_ms = transaction.start_ms + transaction.timeout_ms
-            deadlines.set(key, due_ms, partial(self._time_out, transactional_id))
+        if transaction is None or transaction.state is not TransactionState.ONGOING:
+            return None
+        if transaction.timeout_ms == NO_TIMEOUT_MS:
+            return None
+        return transaction.start_ms + transaction.timeout_ms
 
-    def _time_out(self, transactional_id: str, now_ms: int) -> Decision:
-        action = partial(self._time_out, transactional_id)
-        self._registry.deadlines.set(("end", transactional_id), now_ms + RETRY_DELAY_MS, action)
-        transaction = self._registry.transactions[transactional_id]
+    def _look_at(self, transactional_id: str, due_ms: int) -> None:
+        action = partial(self._deadline, transactional_id)
+        self._registry.deadlines.set(("end", transactional_id), due_ms, action)
+
+    def _deadline(self, transactional_id: str, now_ms: int) -> Decision:
+        """It may have been set for a transaction that has ended since."""
+        transaction = self._registry.transactions.get(transactional_id)
+        if transaction is not None and transaction.state in PREPARED:
+            return self._end_by_itself(transaction, finished(transaction, now_ms), now_ms)
+        due_ms = self._due_ms(transactional_id)
+        if transaction is None or due_ms is None:
+            return Decision([], [])
+        if due_ms > now_ms:
+            self._look_at(transactional_id, due_ms)
+            return Decision([], [])
         ended = aborted_and_fenced(transaction, self._registry.finalized_version(), now_ms)
-        return Decision([self._registry.record(transaction, ended)], [])
+        return self._end_by_itself(transaction, ended, now_ms)
 
-    def _finish(self, transactional_id: str, now_ms: int) -> Decision:
-        """Carry out what Kafka had decided."""
-        action = partial(self._finish, transactional_id)
-        self._registry.deadlines.set(("end", transactional_id), now_ms + RETRY_DELAY_MS, action)
-        transaction = self._registry.transactions[transactional_id]
-        return Decision([self._registry.record(transaction, finished(transaction, now_ms))], [])
+    def _end_by_itself(self, transaction: Transaction, ended: Transaction, now_ms: int) -> Decision:
+        """Looked at again, in case that the record cannot be written."""
+        self._look_at(transaction.transactional_id, now_ms + RETRY_DELAY_MS)
+        return Decision([self._registry.record(transaction, ended)], [])
 
 
 # --- what it looks like afterwards --------------------------------------------------------------
@@ -148,15 +167,16 @@ def completed(
             producer_id, epoch = next_producer_id, 0
         else:
             epoch = min(epoch + 1, EPOCH_MAX)
-    return transaction._replace(
-        state=state,
-        partitions=NO_PARTITIONS,
-        start_ms=transaction.start_ms if is_open else now_ms,
-        updated_ms=now_ms,
-        producer_id=producer_id,
-        producer_epoch=epoch,
+    return Transaction(
+        transaction.transactional_id,
+        producer_id,
+        epoch,
+        transaction.timeout_ms,
+        now_ms,
+        state,
+        NO_PARTITIONS,
+        transaction.start_ms if is_open else now_ms,
         previous_producer_id=transaction.producer_id,
-        next_producer_id=NO_PRODUCER_ID,
         client_version=client_version,
         last_epoch=last_epoch,
     )

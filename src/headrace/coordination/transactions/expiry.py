@@ -35,9 +35,6 @@ class Expiry:
     def loaded(self, now_ms: int) -> None:
         self._look_again(now_ms)
 
-    def replayed(self, transactional_id: str) -> None:
-        """Nothing to watch: the next look sees it."""
-
     def _look_again(self, now_ms: int) -> None:
         due_ms = now_ms + self._registry.settings.id_expiration_check_interval_ms
         self._registry.deadlines.set(_KEY, due_ms, self._expire_some)

@@ -35,9 +35,6 @@ class Participants:
     def loaded(self, now_ms: int) -> None:
         """Nothing to start: time-outs are watched by the endings."""
 
-    def replayed(self, transactional_id: str) -> None:
-        """Nothing to watch."""
-
     def _add_offsets(self, command: AddOffsets, token: Token, now_ms: int) -> Decision:
         partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, command.group_partition)
         added = AddPartitions(

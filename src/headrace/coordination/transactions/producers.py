@@ -48,9 +48,6 @@ class Producers:
     def loaded(self, now_ms: int) -> None:
         """Nothing to start: producers have no deadlines, transactions do."""
 
-    def replayed(self, transactional_id: str) -> None:
-        """Nothing to watch."""
-
     def _initialise(self, command: InitProducerId, token: Token, now_ms: int) -> Decision:
         self._raise_if_invalid(command)
         before = self._registry.transactions.get(command.transactional_id)

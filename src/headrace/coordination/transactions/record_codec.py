@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from itertools import groupby
-from operator import attrgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from headrace.coordination.shard import CoordinatorRecord
@@ -17,7 +17,8 @@ from headrace.coordination.transactions.records import NO_PARTITIONS, NO_PRODUCE
 from headrace.coordination.transactions.states import TransactionState
 from headrace.model.errors import CorruptRecord
 from headrace.model.topic import TopicPartition
-from headrace.records.wire import Reader, Writer
+from headrace.records.varint import uvarint_bytes
+from headrace.records.wire import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +40,17 @@ _KEY_HEAD = struct.Struct(">hh")
 _HEAD = struct.Struct(">hqhib")
 """Version, producer id, epoch, time-out, state."""
 _TIMES = struct.Struct(">qq")
+_STRING_HEAD = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+_LONG_TAG = struct.Struct(">BBq")
+_SHORT_TAG = struct.Struct(">BBh")
+"""Tag, size, value."""
+
+_NULL_ARRAY = _INT32.pack(-1)
+_NULL_COMPACT_ARRAY = uvarint_bytes(0)
+_EMPTY_COMPACT_ARRAY = uvarint_bytes(1)
+_NO_TAGS = uvarint_bytes(0)
+_state_of = {int(state): state for state in TransactionState}.get
 
 
 def value_version(transaction_version: int) -> int:
@@ -58,20 +70,20 @@ def transaction_tombstone(transactional_id: str) -> CoordinatorRecord:
 def transaction_record(
     transaction: Transaction, version: int = VALUE_VERSION_MAX
 ) -> CoordinatorRecord:
-    writer = Writer().raw(
-        _HEAD.pack(
-            version,
-            transaction.producer_id,
-            transaction.producer_epoch,
-            transaction.timeout_ms,
-            transaction.state,
-        )
+    """Two of these are made in each transaction, so they are put together without a Writer."""
+    value = _HEAD.pack(
+        version,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        transaction.timeout_ms,
+        transaction.state,
     )
-    _write_partitions(writer, transaction, is_flexible=version >= FLEXIBLE_FROM)
-    writer.raw(_TIMES.pack(transaction.updated_ms, transaction.start_ms))
+    times = _TIMES.pack(transaction.updated_ms, transaction.start_ms)
     if version >= FLEXIBLE_FROM:
-        writer.tagged_fields(_tags(transaction))
-    return CoordinatorRecord(transaction_key(transaction.transactional_id), writer.to_bytes())
+        value += _compact_partitions(transaction) + times + _tags(transaction)
+    else:
+        value += _partitions(transaction) + times
+    return CoordinatorRecord(transaction_key(transaction.transactional_id), value)
 
 
 def as_stored(transaction: Transaction, version: int) -> Transaction:
@@ -90,6 +102,14 @@ def read_transaction_key(key: bytes) -> str | None:
     """The transactional id; None: the record is of another kind."""
     reader = Reader(key)
     return reader.string() if reader.int16() == TRANSACTION_KEY else None
+
+
+def read_record(record: CoordinatorRecord) -> Transaction | None:
+    """The transaction; None: a tombstone, or a record of another kind."""
+    transactional_id = read_transaction_key(record.key)
+    if transactional_id is None or record.value is None:
+        return None
+    return read_transaction(transactional_id, record.value)
 
 
 def read_transaction(transactional_id: str, value: bytes) -> Transaction:
@@ -114,24 +134,38 @@ def read_transaction(transactional_id: str, value: bytes) -> Transaction:
 # --- parts --------------------------------------------------------------------------------------
 
 
-def _write_partitions(writer: Writer, transaction: Transaction, *, is_flexible: bool) -> None:
+def _compact_partitions(transaction: Transaction) -> bytes:
     """Kafka writes null, not an empty list, for a transactional id that is Empty."""
-    topics = None
-    if transaction.state != TransactionState.EMPTY:
-        grouped = groupby(sorted(transaction.partitions), key=attrgetter("topic"))
-        topics = [(topic, [each.partition for each in group]) for topic, group in grouped]
+    if transaction.state == TransactionState.EMPTY:
+        return _NULL_COMPACT_ARRAY
+    if not transaction.partitions:
+        return _EMPTY_COMPACT_ARRAY
+    topics = _by_topic(transaction.partitions)
+    parts = [uvarint_bytes(len(topics) + 1)]
+    for name, partitions in topics:
+        parts += uvarint_bytes(len(name) + 1), name, uvarint_bytes(len(partitions) + 1)
+        parts += b"".join(map(_INT32.pack, partitions)), _NO_TAGS
+    return b"".join(parts)
 
-    def write_topic(entry: tuple[str, list[int]]) -> None:
-        topic, partitions = entry
-        if is_flexible:
-            writer.compact_string(topic).compact_array(partitions, writer.int32).tagged_fields()
-        else:
-            writer.string(topic).array(partitions, writer.int32)
 
-    if is_flexible:
-        writer.compact_array(topics, write_topic)
-    else:
-        writer.array(topics, write_topic)
+def _partitions(transaction: Transaction) -> bytes:
+    if transaction.state == TransactionState.EMPTY:
+        return _NULL_ARRAY
+    topics = _by_topic(transaction.partitions)
+    parts = [_INT32.pack(len(topics))]
+    for name, partitions in topics:
+        parts += _STRING_HEAD.pack(len(name)), name, _INT32.pack(len(partitions))
+        parts += map(_INT32.pack, partitions)
+    return b"".join(parts)
+
+
+def _by_topic(partitions: frozenset[TopicPartition]) -> list[tuple[bytes, list[int]]]:
+    """In the order of the names. Most transactions have one partition: nothing to put in order."""
+    if len(partitions) == 1:
+        ((topic, index),) = partitions
+        return [(topic.encode(), [index])]
+    grouped = groupby(sorted(partitions), key=itemgetter(0))
+    return [(topic.encode(), [index for _, index in group]) for topic, group in grouped]
 
 
 def _read_partitions(reader: Reader, *, is_flexible: bool) -> frozenset[TopicPartition]:
@@ -149,22 +183,25 @@ def _read_partitions(reader: Reader, *, is_flexible: bool) -> frozenset[TopicPar
 
 def _read_state(reader: Reader) -> TransactionState:
     number = reader.int8()
-    try:
-        return TransactionState(number)
-    except ValueError as error:
-        raise CorruptRecord(f"a transaction is in the unknown state {number}") from error
+    state = _state_of(number)
+    if state is None:
+        raise CorruptRecord(f"a transaction is in the unknown state {number}")
+    return state
 
 
-def _tags(transaction: Transaction) -> dict[int, bytes]:
+def _tags(transaction: Transaction) -> bytes:
     """Fields at their default are left out, as the protocol demands."""
-    tags = {}
+    tags = []
     if transaction.previous_producer_id != NO_PRODUCER_ID:
-        tags[_PREVIOUS_PRODUCER_ID_TAG] = _bytes_of(transaction.previous_producer_id, _INT64_BYTES)
+        identity = transaction.previous_producer_id
+        tags.append(_LONG_TAG.pack(_PREVIOUS_PRODUCER_ID_TAG, _INT64_BYTES, identity))
     if transaction.next_producer_id != NO_PRODUCER_ID:
-        tags[_NEXT_PRODUCER_ID_TAG] = _bytes_of(transaction.next_producer_id, _INT64_BYTES)
+        identity = transaction.next_producer_id
+        tags.append(_LONG_TAG.pack(_NEXT_PRODUCER_ID_TAG, _INT64_BYTES, identity))
     if transaction.client_version:
-        tags[_CLIENT_VERSION_TAG] = _bytes_of(transaction.client_version, _INT16_BYTES)
-    return tags
+        version = transaction.client_version
+        tags.append(_SHORT_TAG.pack(_CLIENT_VERSION_TAG, _INT16_BYTES, version))
+    return uvarint_bytes(len(tags)) + b"".join(tags)
 
 
 def _with_tags(transaction: Transaction, tags: Mapping[int, bytes]) -> Transaction:
@@ -173,10 +210,6 @@ def _with_tags(transaction: Transaction, tags: Mapping[int, bytes]) -> Transacti
         next_producer_id=_number(tags, _NEXT_PRODUCER_ID_TAG, _INT64_BYTES, NO_PRODUCER_ID),
         client_version=_number(tags, _CLIENT_VERSION_TAG, _INT16_BYTES, 0),
     )
-
-
-def _bytes_of(value: int, size: int) -> bytes:
-    return value.to_bytes(size, "big", signed=True)
 
 
 def _number(tags: Mapping[int, bytes], tag: int, size: int, default: int) -> int:

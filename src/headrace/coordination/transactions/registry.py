@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from headrace.coordination.groups.deadlines import Deadlines
 from headrace.coordination.transactions.record_codec import (
     as_stored,
-    read_transaction,
+    read_record,
+    read_transaction_key,
     transaction_record,
     value_version,
 )
@@ -39,9 +40,6 @@ class TransactionEngine(Protocol):
     def loaded(self, now_ms: int) -> None:
         """The log has been replayed: start the deadlines."""
 
-    def replayed(self, transactional_id: str) -> None:
-        """A record of this id has been replayed; called only after ``loaded``."""
-
 
 @dataclass(frozen=True, slots=True)
 class TransactionSettings:
@@ -58,12 +56,6 @@ class TransactionSettings:
 
 
 @dataclass(slots=True)
-class _Draft:
-    value: bytes | None
-    after: Transaction
-
-
-@dataclass(slots=True)
 class TransactionRegistry:
     """Shared by the engines of one coordinator shard."""
 
@@ -74,8 +66,9 @@ class TransactionRegistry:
     """The feature ``transaction.version`` as it stands now."""
     transactions: dict[str, Transaction] = field(default_factory=dict)
     deadlines: Deadlines = field(default_factory=Deadlines)
-    _drafts: dict[str, _Draft] = field(default_factory=dict)
-    """The latest decision per transactional id: as many as there are transactions."""
+    _drafts: dict[bytes, tuple[bytes | None, Transaction]] = field(default_factory=dict)
+    """By the key of its record, the latest decision per transactional id: the record's value, and
+    what it says. As many as there are transactions."""
 
     def record(self, before: Transaction | None, after: Transaction) -> CoordinatorRecord:
         """The record which, replayed, puts the one in the place of the other."""
@@ -83,24 +76,28 @@ class TransactionRegistry:
             raise_if_illegal_transition(before.state, after.state)
         version = value_version(self.finalized_version())
         record = transaction_record(after, version)
-        self._drafts[after.transactional_id] = _Draft(record.value, as_stored(after, version))
+        self._drafts[record.key] = record.value, as_stored(after, version)
         return record
 
-    def read(self, transactional_id: str, value: bytes) -> Transaction:
-        """What a record says. The latest decision is at hand, with the epoch before: its record
-        need not be taken apart again."""
-        draft = self._drafts.get(transactional_id)
-        if draft is not None and draft.value == value:
-            return draft.after
-        return read_transaction(transactional_id, value)
+    def read(self, record: CoordinatorRecord) -> Transaction | None:
+        """What a record says; None: nothing about a transaction that is. The latest decision is at
+        hand, with the epoch before: its record need not be taken apart again."""
+        draft = self._drafts.get(record.key)
+        if draft is not None and draft[0] == record.value:
+            return draft[1]
+        return read_record(record)
 
-    def replay(self, transactional_id: str, value: bytes | None) -> None:
-        transaction = None if value is None else self.read(transactional_id, value)
-        if transaction is None or transaction.state == TransactionState.DEAD:
+    def replay(self, record: CoordinatorRecord) -> str | None:
+        """The transactional id that it was about; None: the record is of another kind."""
+        transaction = self.read(record)
+        if transaction is not None and transaction.state is not TransactionState.DEAD:
+            self.transactions[transaction.transactional_id] = transaction
+            return transaction.transactional_id
+        transactional_id = read_transaction_key(record.key)
+        if transactional_id is not None:
             self.transactions.pop(transactional_id, None)
-            self._drafts.pop(transactional_id, None)
-            return
-        self.transactions[transactional_id] = transaction
+            self._drafts.pop(record.key, None)
+        return transactional_id
 
     def of_producer(self, transactional_id: str, producer: ProducerIdentity) -> Transaction:
         """The transaction, if this producer is the one that may use it."""

@@ -61,12 +61,13 @@ class Pending:
     forget it.
     """
 
-    __slots__ = ("_deliver", "_early", "is_complete", "on_close")
+    __slots__ = ("_deliver", "early", "is_complete", "on_close")
 
     def __init__(self, on_close: Callable[[], None] | None = None) -> None:
         self.is_complete = False
         self.on_close = on_close
-        self._early: Any = None
+        self.early: Any = None
+        """The answer, if it came before anybody was attached."""
         self._deliver: Callable[[Any], None] | None = None
 
     def complete(self, response: Any) -> None:
@@ -75,7 +76,7 @@ class Pending:
         self.is_complete = True
         self.on_close = None  # whoever completed us refers to us: no cycle for the collector
         if self._deliver is None:
-            self._early = response  # completed before the session heard of it
+            self.early = response  # completed before the session heard of it
         else:
             self._deliver(response)
 
@@ -83,7 +84,7 @@ class Pending:
         """Called by the session: where the answer goes."""
         self._deliver = deliver
         if self.is_complete:
-            deliver(self._early)
+            deliver(self.early)
 
     def connection_closed(self) -> None:
         """Called by the session: nobody will read the answer."""

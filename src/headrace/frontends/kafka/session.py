@@ -116,8 +116,10 @@ class Session(Incoming):
         try:
             response = handle(request, context)
             if isinstance(response, Pending):
-                self._await(route, correlation_id, response)
-                return
+                if not response.is_complete:
+                    self._await(route, correlation_id, response)
+                    return
+                response = response.early  # most have nothing to wait for: they need no place
             if response is not None:
                 self._answer(route, correlation_id, response)
         except Exception as error:

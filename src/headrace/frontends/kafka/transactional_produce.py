@@ -25,7 +25,6 @@ from headrace.model.errors import (
     TransactionAbortable,
     TransactionalIdAuthorizationFailed,
 )
-from headrace.model.topic import INTERNAL_TOPICS, TopicPartition
 from headrace.records.header import HEADER_SIZE, TRANSACTIONAL
 
 if TYPE_CHECKING:
@@ -50,7 +49,11 @@ def raise_if_not_enlisted(
     context: RequestContext,
 ) -> None:
     """For a batch with the flag of a transaction, right before it is written."""
-    refused = enlist(transactional_id, partitions, (data,), context)
+    batch = data.records
+    if batch is None or len(batch) < HEADER_SIZE or not 0 <= data.index < len(partitions):
+        return  # storage will refuse it
+    producer = ProducerIdentity._make(_PRODUCER.unpack_from(batch, _PRODUCER_AT))
+    refused = _enlist_of_one(transactional_id, producer, partitions, [data.index], context)
     if refused:
         raise refused[data.index]
 
@@ -86,20 +89,22 @@ def _enlist_of_one(
     indexes: list[int],
     context: RequestContext,
 ) -> dict[int, HeadraceError]:
-    topic, version = partitions[0].topic, context.version
+    version = context.version
     try:
         if transactional_id is None:
             raise TransactionalIdAuthorizationFailed("the request names no transactional id")
-        if topic in INTERNAL_TOPICS:
-            raise InvalidTopicName(f"{topic} is written by the coordinators alone")
+        if partitions[0].is_internal:
+            raise InvalidTopicName(f"{partitions[0].topic} is written by the coordinators alone")
         refused = context.broker.transactions.enlist(
             transactional_id,
             producer,
-            frozenset(TopicPartition(topic, index) for index in indexes),
+            frozenset([partitions[index].log.partition for index in indexes]),
             client_version=2 if version >= IMPLICIT_FROM else 0,
         )
     except HeadraceError as error:
         return dict.fromkeys(indexes, _as_produce_error(error, version))
+    if not refused:
+        return {}
     return {
         address.partition: _as_produce_error(error, version) for address, error in refused.items()
     }

@@ -221,6 +221,33 @@ def test_ended_transaction_does_not_time_out():
     assert len(bench.port.markers) == 1
 
 
+def test_time_out_counts_from_the_transaction_that_is_open_and_not_from_the_one_before():
+    bench = TransactionBench([stored()])
+    bench.pass_ms(TIMEOUT_MS // 2)
+    bench.add(bench.end(PRESENT))
+    bench.pass_ms(TIMEOUT_MS - 1)
+    assert bench.describe().state == "Ongoing"
+    bench.pass_ms(1)
+    assert bench.describe().state == "CompleteAbort"
+
+
+def test_shorter_time_out_of_a_successor_does_not_wait_for_the_longer_one_before():
+    bench = TransactionBench([stored()])
+    bench.add(bench.init(timeout_ms=TIMEOUT_MS // 2))
+    bench.pass_ms(TIMEOUT_MS // 2)
+    assert bench.describe().state == "CompleteAbort"
+
+
+def test_transaction_that_begins_after_a_completion_is_given_all_its_time():
+    bench = TransactionBench([stored(state=S.PREPARE_COMMIT)])
+    bench.pass_ms(0)
+    bench.add(bench.init())
+    bench.pass_ms(TIMEOUT_MS - 1)
+    assert bench.describe().state == "Ongoing"
+    bench.pass_ms(1)
+    assert bench.describe().state == "CompleteAbort"
+
+
 def test_transaction_without_time_out_is_left_open():
     bench = TransactionBench([stored(timeout_ms=2**31 - 1)])
     bench.pass_ms(2**31)
