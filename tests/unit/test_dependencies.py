@@ -25,6 +25,7 @@ NEED_AN_EXTRA = {
     "headrace.records.column_arrays": {"spark"},
     "headrace.records.column_fallback": {"spark"},
     "headrace.records.column_kernel": {"spark"},
+    "headrace.records.column_scan": {"spark"},
     "headrace.records.column_schema": {"spark"},
     "headrace.records.columns": {"spark"},
     "headrace.schemas.avro_schema": {"registry"},

@@ -34,7 +34,7 @@ class TableSettings:
     )
     table_spark_master: str | None = declare.optional_text(
         "headrace.table.spark.master",
-        "Spark master of the jobs of table topics; the cores of this machine if it is not set.",
+        "Spark master of the jobs of table topics; half of this machine's cores if it is not set.",
         importance=LOW,
     )
 

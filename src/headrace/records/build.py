@@ -107,7 +107,7 @@ def build_coordinator_batch(
 ) -> bytearray:
     """``build_batch`` for coordinators: of one time, not compressed, without headers.
 
-    They write one with each decision, most of them with a single record: a fifth of the price.
+    They write one with each decision, most of them with a single record.
     """
     count = len(records)
     parts = [

@@ -42,7 +42,7 @@ _FRAME_BYTES_MAX = 2**31 - 1
 FRAMES_FROM = 32
 RESERVE_STEP_BYTES = 4 * 1024 * 1024
 JOINED_BYTES_MAX = 16 * 1024
-"""A frame up to this size is copied into one piece: cheaper than a checksum for each buffer."""
+"""A frame up to this size is copied into one piece, which takes one checksum and one buffer."""
 
 
 class FrameEntry(NamedTuple):

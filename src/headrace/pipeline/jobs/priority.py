@@ -10,6 +10,7 @@ log = logging.getLogger(__name__)
 
 TABLES_NICENESS = 10
 """Of the jobs of table topics: clients of the broker come first, and the tables a little later."""
+TASK_ATTEMPTS = 4
 AUTOGROUP = Path("/proc/self/autogroup")
 
 
@@ -25,3 +26,11 @@ def lower_priority(niceness: int, autogroup: Path = AUTOGROUP) -> None:
             autogroup.write_text(str(niceness))
         except OSError as error:  # a kernel that does not do so, or not now
             log.info("the session keeps its share of the processors: %s", error)
+
+
+def tables_master(cores: int | None = None) -> str:
+    """Spark's master for the jobs of table topics: half of the cores, so that the broker always has
+    one to itself. A single one writes millions of rows a second.
+    """
+    count = cores or len(os.sched_getaffinity(0))
+    return f"local[{max(1, count // 2)},{TASK_ATTEMPTS}]"

@@ -6,6 +6,10 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
+from headrace.pipeline.jobs.priority import tables_master
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -45,3 +49,12 @@ def test_the_session_of_somebody_else_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_a_kernel_without_such_groups_is_no_fault(tmp_path: Path) -> None:
     assert lowered_by(tmp_path / "missing" / "autogroup", is_leader=True) == 3
+
+
+@pytest.mark.parametrize(("cores", "tasks"), [(1, 1), (2, 1), (3, 1), (4, 2), (64, 32)])
+def test_tables_leave_half_of_the_cores_to_others(cores: int, tasks: int):
+    assert tables_master(cores) == f"local[{tasks},4]"
+
+
+def test_tables_run_on_this_machine_whatever_it_has():
+    assert tables_master().startswith("local[")
