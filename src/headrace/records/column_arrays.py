@@ -148,7 +148,7 @@ class CompiledBuilder:
         self._reserve(int(table[:, RECORD_COUNT].sum()), self._collected_bytes)
         faults = np.empty(len(table), np.int64)
         decode_batches(
-            read_only(self._unpacker.data) if self._unpacker.used else self._source,
+            read_only(self._unpacker.kept()) if self._unpacker.used else self._source,
             table,
             self._start,
             self._end,
@@ -244,7 +244,7 @@ def _raise_if_impossible(header: BatchHeader) -> None:
 # --- buffers ------------------------------------------------------------------------------------
 
 
-def read_only(data: bytearray | memoryview) -> Array:
+def read_only(data: memoryview) -> Array:
     """One kind of array for all sources: so there is one compiled version of the loop."""
     array = np.frombuffer(data, np.uint8)
     array.flags.writeable = False

@@ -50,6 +50,10 @@ class Unpacker:
         """What was unpacked last is good."""
         self.used += size_bytes
 
+    def kept(self) -> memoryview:
+        """All of it, and not a byte more: whoever reads beyond it is to be found out."""
+        return self._view[: self.used]
+
     def clear(self) -> None:
         self.used = 0
         if len(self.data) > KEPT_BYTES_MAX:
