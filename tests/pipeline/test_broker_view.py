@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from headrace.model.errors import InvalidRegularExpression
 from headrace.model.topic import TopicPartition
-from headrace.pipeline.broker_view import BrokerView
+from headrace.pipeline.broker_view import LOG_DIRECTORY_SECONDS, BrokerView
 from headrace.pipeline.errors import BrokerUnreachable, TopicMissing, UnusableClientOption
 from headrace.storage.metadata_files import parse_properties
 from headrace.testing import Broker
@@ -87,6 +87,24 @@ def test_broker_tells_where_its_files_are(broker: Broker, view: BrokerView):
     assert view.log_directory() == broker.directory
     with open(f"{broker.directory}/meta.properties") as file:
         assert view.cluster_id() == parse_properties(file.read())["cluster.id"]
+
+
+def test_where_the_files_are_is_asked_once_in_a_while(
+    broker: Broker, view: BrokerView, monkeypatch: pytest.MonkeyPatch
+):
+    asked = []
+    ask = view._ask_log_directory
+    monkeypatch.setattr(view, "_ask_log_directory", lambda: (asked.append(1), ask())[1])
+    for _ in range(3):
+        assert view.log_directory() == broker.directory
+    assert len(asked) == 1
+    view.forget_log_directory()
+    assert view.log_directory() == broker.directory
+    assert len(asked) == 2
+    later = time.monotonic() + LOG_DIRECTORY_SECONDS
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert view.log_directory() == broker.directory
+    assert len(asked) == 3
 
 
 def test_topic_made_anew_has_another_id(broker: Broker, view: BrokerView):

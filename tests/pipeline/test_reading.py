@@ -4,6 +4,8 @@ columns, whatever the topic went through."""
 from __future__ import annotations
 
 import logging
+import math
+import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -385,6 +387,24 @@ def test_storage_of_another_broker_is_not_read(broker: Broker, tmp_path: Path):
         with pytest.raises(StorageUnreachable, match=told):
             table(wanted, settings._replace(storage_url=url))
         assert table(wanted, settings._replace(storage_url=url, path="auto")).num_rows == 10
+
+
+@pytest.mark.parametrize("is_left_behind", [True, False], ids=["left behind", "gone"])
+def test_files_that_the_broker_has_left_are_forgotten(
+    broker: Broker, tmp_path: Path, is_left_behind: bool
+):
+    """It began anew elsewhere while a worker knew the old place."""
+    topic = broker.create_topic(f"moved-{is_left_behind}")
+    produce(producer(broker), topic, 10)
+    settings = ways(broker)["auto"]
+    view = broker_view_of(settings.kafka)
+    old = tmp_path / "old"
+    if is_left_behind:
+        shutil.copytree(broker.directory, old)
+    produce(producer(broker), topic, 10, 10)
+    view._maybe_directory = math.inf, str(old)
+    assert table(OffsetRange(topic, 0, 0, 20), settings).num_rows == 20
+    assert view.log_directory() == broker.directory
 
 
 def test_storage_that_lags_behind_is_made_up_for_by_fetch(broker: Broker, tmp_path: Path):

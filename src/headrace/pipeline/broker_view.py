@@ -52,6 +52,9 @@ API_TIMEOUT_DEFAULT_MS = 60_000
 RETRY_PAUSE_SECONDS = 0.2
 NOTHING_THAT_NEW = -1
 LOG_DIRECTORY_OPTIONS = ("log.dirs", "log.dir")
+LOG_DIRECTORY_SECONDS = 60.0
+"""A broker lists all of its settings to answer, which keeps it from its clients for milliseconds;
+and every range of every batch wants to know."""
 
 MISSING_CODES = frozenset(
     {
@@ -110,6 +113,8 @@ class BrokerView:
         )
         self._api_seconds = timeout_seconds(settings, API_TIMEOUT_MS, API_TIMEOUT_DEFAULT_MS)
         self._last_error: Any = None
+        self._maybe_directory: tuple[float, str | None] | None = None
+        """Until when it holds, and the directory."""
         self._maybe_admin: Any = self._make_admin(librdkafka_settings(settings, "admin"))
 
     def _make_admin(self, settings: dict[str, Any]) -> Any:
@@ -181,7 +186,18 @@ class BrokerView:
         return {key: None if at == NOTHING_THAT_NEW else at for key, at in found.items()}
 
     def log_directory(self) -> str | None:
-        """The broker's data directory; None if it does not tell, or has several."""
+        """The broker's data directory; None if it does not tell, or has several. Kept for a while:
+        whoever finds something else there than the broker's files has it forgotten.
+        """
+        now = time.monotonic()
+        if self._maybe_directory is None or now >= self._maybe_directory[0]:
+            self._maybe_directory = now + LOG_DIRECTORY_SECONDS, self._ask_log_directory()
+        return self._maybe_directory[1]
+
+    def forget_log_directory(self) -> None:
+        self._maybe_directory = None
+
+    def _ask_log_directory(self) -> str | None:
         cluster = self._describe_cluster()
         node = cluster.controller or min(cluster.nodes, key=lambda node: node.id, default=None)
         if node is None:

@@ -57,6 +57,7 @@ def read_range(wanted: OffsetRange, settings: ReadSettings) -> Iterator[Columns]
                 position = columns.next_offset
                 yield columns
         except StorageUnreachable as error:
+            view.forget_log_directory()
             if settings.path == "storage":
                 raise
             log.info("%s is read through the broker: %s", left, error.message)

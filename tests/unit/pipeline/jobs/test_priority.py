@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import platform
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.pipeline.jobs.priority import tables_master
+from headrace.pipeline.jobs.priority import TURN_NS, tables_master
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+FIRST_WITH_TURNS = (6, 12)
+
+
+def kernel() -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
+
 
 SCRIPT = """
 import os, sys
@@ -49,6 +58,33 @@ def test_the_session_of_somebody_else_stays_as_it_is(tmp_path: Path) -> None:
 
 def test_a_kernel_without_such_groups_is_no_fault(tmp_path: Path) -> None:
     assert lowered_by(tmp_path / "missing" / "autogroup", is_leader=True) == 3
+
+
+TURN_SCRIPT = """
+import ctypes, os, struct, sys
+from headrace.pipeline.jobs.priority import lower_priority
+lower_priority(1)
+attributes = ctypes.create_string_buffer(48)
+if os.fork() == 0:  # as Java and the workers are
+    failed = ctypes.CDLL(None).syscall(int(sys.argv[1]), 0, attributes, 48, 0)
+    print("failed" if failed else struct.unpack("=IIQiIQQQ", attributes.raw)[5])
+    sys.stdout.flush()
+    os._exit(0)
+os.wait()
+"""
+SCHED_GETATTR_NUMBERS = {"x86_64": 315, "aarch64": 275}
+
+
+@pytest.mark.skipif(
+    platform.machine() not in SCHED_GETATTR_NUMBERS or kernel() < FIRST_WITH_TURNS,
+    reason="Linux has turns of a wanted length since 6.12",
+)
+def test_turns_are_short_also_those_of_children():
+    number = str(SCHED_GETATTR_NUMBERS[platform.machine()])
+    done = subprocess.run(
+        [sys.executable, "-c", TURN_SCRIPT, number], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) == TURN_NS
 
 
 @pytest.mark.parametrize(("cores", "tasks"), [(1, 1), (2, 1), (3, 1), (4, 2), (64, 32)])
