@@ -49,10 +49,8 @@ class Transactions:
 
     @property
     def title(self) -> str:
-        record = "record" if self.records == 1 else "records"
-        producer = "producer" if self.producers == 1 else "producers"
         tool = "Java" if self.client == "java" else "librdkafka"
-        return f"Transactions of {self.records} {record}, {self.producers} {producer}, {tool}"
+        return f"{_counted(self.records, self.producers)}, {tool}"
 
     @property
     def is_quick(self) -> bool:
@@ -91,15 +89,11 @@ class LightTransactions:
 
     @property
     def title(self) -> str:
-        record = "record" if self.records == 1 else "records"
-        return (
-            f"Transactions of {self.records} {record}, {self.producers} producers, light client, "
-            f"version {self.generation}"
-        )
+        return f"{_counted(self.records, self.producers)}, light client, version {self.generation}"
 
     @property
     def is_quick(self) -> bool:
-        return self.records == 1
+        return self.records == 1 and self.producers > 1
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -118,6 +112,12 @@ class LightTransactions:
                 "light_transactions", **load, generation=self.generation, pid=peer.pid
             )
         return {figure.name: answer[figure.name] for figure in self.figures}
+
+
+def _counted(records: int, producers: int) -> str:
+    record = "record" if records == 1 else "records"
+    producer = "producer" if producers == 1 else "producers"
+    return f"Transactions of {records} {record}, {producers} {producer}"
 
 
 def _load(
