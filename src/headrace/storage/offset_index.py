@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headrace.storage.open_files import FileHandle
 
 ENTRY = struct.Struct(">ii")
+POSITION_FIELD = 1
 
 
 class OffsetIndex(IndexFile):
@@ -39,6 +40,14 @@ class OffsetIndex(IndexFile):
             return 0, 0
         relative, position = self.entry(number)
         return relative, position
+
+    def entry_from(self, position: int) -> tuple[int, int] | None:
+        """The first entry (offset, position) of a batch that begins at ``position`` or after."""
+        number = self.floor(position - 1, field=POSITION_FIELD) + 1
+        if number >= self.count:
+            return None
+        relative, found = self.entry(number)
+        return self.base_offset + relative, found
 
     def last(self) -> tuple[int, int]:
         """The last entry as (offset, position); (base offset, 0) if there is none."""

@@ -7,7 +7,7 @@ the places of its latest batches, so that readers at the tail find theirs withou
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -385,6 +385,27 @@ class Segment:
                 return position
             end = position + header[1] + LENGTH_OVERHEAD
         return end
+
+    def offset_bound(self, position: int, first_offset: int) -> int:
+        """An offset above every batch that begins before ``position``, one of which has
+        ``first_offset``: that of a batch behind them, or else the segment's end."""
+        positions = self._recent_positions
+        if positions and position <= positions[-1]:
+            if position >= positions[0]:
+                return self._recent_offsets[bisect_left(positions, position)]
+        elif positions or position >= self.size_bytes:
+            return self.next_offset
+        entry = self.offset_index.entry_from(position)
+        if entry is None:
+            return self._recent_offsets[0] if positions else self.next_offset
+        last_offset, place = entry
+        head = self.handle.open().read_at(place, HEADER_SIZE) if place >= position else b""
+        if len(head) == HEADER_SIZE:
+            header = HEADER.unpack(head)
+            # As in ``position_before``: with a rotten index, a transaction could be left out.
+            if header[3] == MAGIC and first_offset < header[0] <= last_offset:
+                return int(header[0])
+        return self.next_offset
 
     def boundary_before(self, position: int, lowest: int) -> int:
         """The greatest known batch boundary at or before ``position`` and after ``lowest``.
