@@ -53,6 +53,7 @@ class Segment:
     """Bytes ``[0, size_bytes)`` of a file: batches of offsets ``[base_offset, next_offset)``."""
 
     __slots__ = (
+        "_index_room",
         "_offset_index",
         "_recent_offsets",
         "_recent_positions",
@@ -96,6 +97,8 @@ class Segment:
         self.index_interval_bytes = config.index_interval_bytes
         self.index_bytes_max = config.segment_index_bytes
         self.bytes_since_index = 0
+        self._index_room = 0
+        """Entries that fit into the indexes for sure; 0: it has to be looked up."""
         self.is_loaded = False
         self.size_bytes = -1
         self.next_offset = -1
@@ -239,8 +242,7 @@ class Segment:
         self.index_interval_bytes = config.index_interval_bytes
         self.size_limit_bytes = config.internal_segment_bytes or config.segment_bytes
         self.index_bytes_max = config.segment_index_bytes
-        if self._indexes_are_full():
-            self.size_limit_bytes = _ALWAYS_ASK
+        self._measure_index_room()
         if not self.size_bytes:
             # The first batch sets the age of the segment, so it has to ask.
             self.roll_after_ms = _ALWAYS_ASK
@@ -273,12 +275,21 @@ class Segment:
         )
 
     def _indexes_are_full(self) -> bool:
+        return self._find_index_room() <= 0
+
+    def _find_index_room(self) -> int:
         index_bytes = self.index_bytes_max
         # The last slot of the time index is kept for the entry made when the segment is closed.
-        return (
-            self.offset_index.count >= index_bytes // 8
-            or self.time_index.count >= index_bytes // 12 - 1
+        return min(
+            index_bytes // 8 - self.offset_index.count,
+            index_bytes // 12 - 1 - self.time_index.count,
         )
+
+    def _measure_index_room(self) -> None:
+        """An append adds at most one entry to each index, so until then nobody has to count."""
+        self._index_room = self._find_index_room()
+        if self._index_room <= 0:
+            self.size_limit_bytes = _ALWAYS_ASK
 
     # --- appending --------------------------------------------------------------------------------
 
@@ -297,8 +308,9 @@ class Segment:
             self.offset_index.append(last_offset, position)
             self.time_index.maybe_append(self.max_timestamp_ms, self.max_timestamp_offset)
             since = 0
-            if self._indexes_are_full():
-                self.size_limit_bytes = _ALWAYS_ASK
+            self._index_room -= 1
+            if self._index_room <= 0:
+                self._measure_index_room()
         self.bytes_since_index = since + size_bytes
         offsets = self._recent_offsets
         offsets.append(base_offset)
