@@ -74,7 +74,10 @@ class Transactions:
 
 @dataclass(frozen=True)
 class LightTransactions:
-    """The same without a client library, in one of the two generations of the protocol."""
+    """The same without a client library, in one of the two generations of the protocol.
+
+    A lone producer is paced: see ``bench.load.transactions``.
+    """
 
     records: int
     producers: int
@@ -109,7 +112,11 @@ class LightTransactions:
         with fresh_topic(peer, self.name, PARTITIONS) as topic:
             load = _load(peer, self.name, topic, self.records, self.producers, scale)
             answer = run_client(
-                "light_transactions", **load, generation=self.generation, pid=peer.pid
+                "light_transactions",
+                **load,
+                generation=self.generation,
+                is_paced=self.producers == 1,
+                pid=peer.pid,
             )
         return {figure.name: answer[figure.name] for figure in self.figures}
 
