@@ -483,7 +483,7 @@ class SegmentedLog:
             end = segment.position_of_end(end_offset, start, max_bytes)
             size = end - start
             if size > max_bytes:
-                size = segment.boundary_before(start + max_bytes, start) - start
+                size = segment.boundary_before(start + max_bytes, start + first_size) - start
         return FileSlice(segment.handle, start, size, base_offset)
 
     def segment_number(self, offset: int) -> int:

@@ -41,6 +41,11 @@ class OffsetIndex(IndexFile):
         relative, position = self.entry(number)
         return relative, position
 
+    def last_position_up_to(self, position: int) -> int:
+        """The last indexed position that is at most ``position``; 0 if none is."""
+        number = self.floor(position, field=POSITION_FIELD)
+        return self.entry(number)[POSITION_FIELD] if number >= 0 else 0
+
     def entry_from(self, position: int) -> tuple[int, int] | None:
         """The first entry (offset, position) of a batch that begins at ``position`` or after."""
         number = self.floor(position - 1, field=POSITION_FIELD) + 1

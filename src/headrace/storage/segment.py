@@ -420,16 +420,18 @@ class Segment:
         return self.next_offset
 
     def boundary_before(self, position: int, lowest: int) -> int:
-        """The greatest known batch boundary at or before ``position`` and after ``lowest``.
+        """The greatest known batch boundary at or before ``position``, and at ``lowest`` or after.
 
-        Where none is known in memory, ``position`` itself: readers skip a batch that is cut.
+        Where none is known, ``position`` itself: readers skip a batch that is cut, and fetch it
+        again. The index knows where most large batches begin, which are the ones that matter; if it
+        is wrong, a batch is cut.
         """
         positions = self._recent_positions
         if positions and position >= positions[0]:
             boundary = positions[bisect_right(positions, position) - 1]
-            if boundary > lowest:
-                return boundary
-        return position
+        else:
+            boundary = self.offset_index.last_position_up_to(position)
+        return boundary if boundary >= lowest else position
 
     # --- cutting and removing ---------------------------------------------------------------------
 
