@@ -126,3 +126,23 @@ def test_positions_that_do_not_ascend_leave_none_out():
     bench.disk.replace_file(FIRST_INDEX, b"".join(ENTRY.pack(*entry) for entry in rotten))
     bench.start()
     raise_if_one_is_left_out(bench.log())
+
+
+def test_an_entry_that_leads_into_a_batch_leaves_none_out():
+    bench = LogBench()
+    log = bench.create()
+    for producer in range(3):
+        fields = {"producer_id": producer, "producer_epoch": 0, "base_sequence": 0}
+        bench.append(log, [bytes(5_000)], transactional=True, **fields)
+    one = log.size_bytes // 3
+    for producer in range(3):
+        bench.append_marker(log, producer, abort=True)
+    bench.stop()
+    entries = dict(ENTRY.iter_unpack(bench.disk.read_file(FIRST_INDEX)))
+    assert entries[1] == one
+    entries[1] = one + 2_500  # zeros, which would be offset 0
+    data = b"".join(ENTRY.pack(*entry) for entry in entries.items())
+    bench.disk.replace_file(FIRST_INDEX, data)
+    bench.start()
+    log = bench.log()
+    assert log.aborted_in(read(log, 0, 1), 0, 6)[:1] == [(0, 0)]
