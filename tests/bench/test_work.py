@@ -47,6 +47,13 @@ def test_the_bars_stand_where_they_belong():
     assert bars("tls-1000B") == {"produce": 0.8, "consume": 0.8}
 
 
+def test_memory_is_in_use_before_transactions_that_write_much():
+    bulk = {work.name: work.writes_bulk for work in STEADY}
+    assert bulk["transactions-100r-16p-light-v2"]
+    assert bulk["transactions-100r-1p"]
+    assert not bulk["transactions-1r-16p-light-v2"]
+
+
 def test_titles_count_records_and_producers():
     titles = {work.name: work.title for work in STEADY}
     one = "Transactions of 1 record, 1 producer, light client, version 2"
