@@ -171,7 +171,8 @@ def canned_broker(topic: str, partitions: int) -> Iterator[str]:
     stop = asyncio.Event()
 
     async def serve() -> None:
-        server = await loop.create_server(partial(_Connection, broker), HOST, 0)
+        made = await loop.create_server(partial(_Connection, broker), HOST, 0)
+        server = cast("asyncio.Server", made)  # uvloop's own, which is no subclass
         broker.port = server.sockets[0].getsockname()[1]
         is_ready.set()
         await stop.wait()
