@@ -4,6 +4,11 @@ Sixteen librdkafka or Java producers need more of a small machine than the broke
 they measure themselves. These share one uvloop thread. They wait as real clients do: a request
 goes out when the one before is answered, and what may be tried again is tried again after the
 pause that Kafka's own client makes. Any other error ends the load.
+
+A lone producer can be too fast for Kafka: it begins before the markers of the transaction before
+are written, and then Kafka or its client waits for 20 ms, which a real client, being slower, mostly
+escapes. So a load may be paced: in the warm-up it finds out after which pause between transactions
+the broker, whichever it is, commits the most, and that one is kept.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from bench.percentiles import P50, P99, percentiles
 from tests.process.resources import cpu_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 ANSWER_SECONDS_MAX = 60.0
 PRODUCERS_MAX = 1_000
@@ -40,10 +45,15 @@ RETRY_AFTER_SECONDS = 0.1
 RETRY_BEGIN_AFTER_SECONDS = 0.02
 """Kafka's client waits no longer where the first partition of a transaction comes too early."""
 RETRY_SECONDS_MAX = 30.0
+PAUSES_SECONDS = (0.0, 0.001, 0.002, 0.004)
+"""Those that a paced load tries between two transactions; the loop's timers know no less."""
+PAUSE_GAIN_MIN = 1.1
+"""A longer pause must commit so many times as much, or the shorter one is kept."""
 
 BROKER_CPU = "broker CPU"
 CLIENT_CPU = "client CPU"
 RETRIES = "retries"
+PAUSE = "pause"
 
 
 class Refused(RuntimeError):
@@ -65,6 +75,7 @@ class TransactionLoad:
     label: str
     """In front of the transactional ids."""
     generation: int
+    is_paced: bool = False
 
     def frames(self, number: int) -> TransactionFrames:
         contents = Contents(self.topic, number % self.partitions, b"x" * self.size, self.records)
@@ -83,6 +94,7 @@ class _Shared:
     durations_s: array[float] = field(default_factory=lambda: array("d"))
     from_s: float = 0.0
     until_s: float = 0.0
+    pause_s: float = 0.0
     retries: int = 0
     committed: int = 0
     """In all, those of the warm-up too."""
@@ -191,7 +203,10 @@ class _Producer(asyncio.Protocol):
         now_s = time.perf_counter()
         if self._begun_s >= shared.from_s and now_s <= shared.until_s:
             shared.durations_s.append(now_s - self._begun_s)
-        self.begin()
+        if shared.pause_s:
+            asyncio.get_running_loop().call_later(shared.pause_s, self.begin)
+        else:
+            self.begin()
 
     # --- requests -------------------------------------------------------------------------------
 
@@ -237,7 +252,7 @@ def light_transactions(
 
 def run_transactions(address: str, load: TransactionLoad, pid: int | None) -> dict[str, float]:
     """Transactions per second, their durations in milliseconds, the CPU time of each in
-    microseconds, and how many requests of each had to be sent again."""
+    microseconds, how many requests of each had to be sent again, and the pause between them."""
     if load.producers > PRODUCERS_MAX:
         raise ValueError(f"{load.producers} producers: at most {PRODUCERS_MAX}")
     return uvloop.run(_run(address, load, pid))
@@ -262,13 +277,38 @@ async def _run(address: str, load: TransactionLoad, pid: int | None) -> dict[str
         shared.until_s = shared.from_s + load.seconds
         for producer in producers:
             producer.begin()
-        await asyncio.wait((shared.done,), timeout=load.warm_seconds)
+        if load.is_paced:
+            await _find_pace(shared, load.warm_seconds)
+        else:
+            await asyncio.wait((shared.done,), timeout=load.warm_seconds)
         before = _Costs(pid, shared)
         await asyncio.wait_for(shared.done, load.seconds + ANSWER_SECONDS_MAX)
         return _figures(load, shared, before, _Costs(pid, shared))
     finally:
         for producer in producers:
             producer.close()
+
+
+async def _find_pace(shared: _Shared, seconds: float) -> None:
+    """Try each pause for a part of the time, after a first part that is not looked at."""
+    part_s = seconds / (len(PAUSES_SECONDS) + 1)
+    await asyncio.wait((shared.done,), timeout=part_s)
+    committed = []
+    for pause_s in PAUSES_SECONDS:
+        shared.pause_s = pause_s
+        before = shared.committed
+        await asyncio.wait((shared.done,), timeout=part_s)
+        committed.append(shared.committed - before)
+    shared.pause_s = best_pause(committed)
+
+
+def best_pause(committed: Sequence[int]) -> float:
+    """Of those tried, by how much was committed with each."""
+    best = 0
+    for number, count in enumerate(committed):
+        if count > committed[best] * PAUSE_GAIN_MIN:
+            best = number
+    return PAUSES_SECONDS[best]
 
 
 def _figures(
@@ -283,4 +323,5 @@ def _figures(
         BROKER_CPU: (after.broker_s - before.broker_s) / count * MICROSECONDS,
         CLIENT_CPU: (after.client_s - before.client_s) / count * MICROSECONDS,
         RETRIES: (after.retries - before.retries) / count,
+        PAUSE: shared.pause_s * MILLISECONDS,
     }

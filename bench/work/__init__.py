@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 CLIENTS: tuple[Client, ...] = ("librdkafka",) if kafka_missing() else ("librdkafka", "java")
 THROUGHPUT = tuple(itertools.product(CLIENTS, (100, 1_000), (1, 12)))
 TRANSACTIONS = tuple(itertools.product(CLIENTS, (1, 100), (1, 16)))
-LIGHT_TRANSACTIONS = tuple(itertools.product((1, 100), (16,), (1, 2)))
+LIGHT_TRANSACTIONS = tuple(itertools.product((1, 100), (1, 16), (1, 2)))
 
 BEFORE_LOAD: tuple[SteadyWork, ...] = (IdleMemory(),)
 STEADY: tuple[SteadyWork, ...] = (

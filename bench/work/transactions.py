@@ -28,6 +28,8 @@ SECONDS = 6.0
 SECONDS_MIN = 1.0
 WARM_SECONDS = 2.0
 RATE_BAR = 5.0
+BULK_RECORDS_MIN = 100
+"""Of a transaction: six thousand of them a second are half a gigabyte in a round."""
 _labels = itertools.count(1)
 
 
@@ -40,7 +42,10 @@ class Transactions:
     client: Client
     durability: str = PAGE_CACHE
     rounds_max: int = 3
-    writes_bulk: bool = False
+
+    @property
+    def writes_bulk(self) -> bool:
+        return self.records >= BULK_RECORDS_MIN
 
     @property
     def name(self) -> str:
@@ -49,10 +54,8 @@ class Transactions:
 
     @property
     def title(self) -> str:
-        record = "record" if self.records == 1 else "records"
-        producer = "producer" if self.producers == 1 else "producers"
         tool = "Java" if self.client == "java" else "librdkafka"
-        return f"Transactions of {self.records} {record}, {self.producers} {producer}, {tool}"
+        return f"{_counted(self.records, self.producers)}, {tool}"
 
     @property
     def is_quick(self) -> bool:
@@ -76,14 +79,20 @@ class Transactions:
 
 @dataclass(frozen=True)
 class LightTransactions:
-    """The same without a client library, in one of the two generations of the protocol."""
+    """The same without a client library, in one of the two generations of the protocol.
+
+    A lone producer is paced: see ``bench.load.transactions``.
+    """
 
     records: int
     producers: int
     generation: int
     durability: str = PAGE_CACHE
     rounds_max: int = 3
-    writes_bulk: bool = False
+
+    @property
+    def writes_bulk(self) -> bool:
+        return self.records >= BULK_RECORDS_MIN
 
     @property
     def name(self) -> str:
@@ -91,15 +100,11 @@ class LightTransactions:
 
     @property
     def title(self) -> str:
-        record = "record" if self.records == 1 else "records"
-        return (
-            f"Transactions of {self.records} {record}, {self.producers} producers, light client, "
-            f"version {self.generation}"
-        )
+        return f"{_counted(self.records, self.producers)}, light client, version {self.generation}"
 
     @property
     def is_quick(self) -> bool:
-        return self.records == 1
+        return self.records == 1 and self.producers > 1
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -115,9 +120,19 @@ class LightTransactions:
         with fresh_topic(peer, self.name, PARTITIONS) as topic:
             load = _load(peer, self.name, topic, self.records, self.producers, scale)
             answer = run_client(
-                "light_transactions", **load, generation=self.generation, pid=peer.pid
+                "light_transactions",
+                **load,
+                generation=self.generation,
+                is_paced=self.producers == 1,
+                pid=peer.pid,
             )
         return {figure.name: answer[figure.name] for figure in self.figures}
+
+
+def _counted(records: int, producers: int) -> str:
+    record = "record" if records == 1 else "records"
+    producer = "producer" if producers == 1 else "producers"
+    return f"Transactions of {records} {record}, {producers} {producer}"
 
 
 def _load(

@@ -1,18 +1,21 @@
-"""librdkafka on its own broker: a figure comes out, and nothing else is running."""
+"""Clients on brokers that do nothing: a figure comes out, and nothing else is running."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pytest
 
 from bench import client_ceiling
+from bench.peers import kafka_missing
 
-if TYPE_CHECKING:
-    import pytest
+NO_KAFKA = pytest.mark.skipif(bool(kafka_missing()), reason="Kafka's client comes with Kafka")
 
 
-def test_the_ceiling_is_measured_without_a_broker_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("client", ["librdkafka", pytest.param("java", marks=NO_KAFKA)])
+def test_the_ceiling_is_measured_without_a_broker_of_ours(
+    monkeypatch: pytest.MonkeyPatch, client: str
+) -> None:
     monkeypatch.setattr(client_ceiling, "WARM_SECONDS", 0.1)
-    monkeypatch.setattr(client_ceiling, "SECONDS", 0.5)
-    found = client_ceiling.measured(records=2, producers=2)
+    monkeypatch.setattr(client_ceiling, "SECONDS", 1.0)
+    found = client_ceiling.measured(records=2, producers=2, client=client)
     assert found["rate"] > 0
     assert 0 < found["p50"] <= found["p99"]

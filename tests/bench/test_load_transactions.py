@@ -12,9 +12,11 @@ import pytest
 
 from bench.load.transaction_frames import GENERATIONS, Contents, TransactionFrames
 from bench.load.transactions import (
+    PAUSES_SECONDS,
     RETRY_BEGIN_AFTER_SECONDS,
     Refused,
     TransactionLoad,
+    best_pause,
     light_transactions,
     run_transactions,
 )
@@ -67,6 +69,23 @@ def test_transactions_are_committed_whole(broker, generation):
     assert committed == count_of(broker, topic, "read_uncommitted")
     assert committed % 4 == 0
     assert committed >= figures["rate"] * 0.4 * 4
+
+
+def test_a_paced_load_commits_too(broker):
+    topic = broker.create_topic("paced", partitions=1)
+    load = {**LOAD, "producers": 1, "partitions": 1, "warm_seconds": 0.5}
+    figures = light_transactions(
+        broker.bootstrap_servers, **load, topic=topic, label=topic, generation=2, is_paced=True
+    )
+    assert figures["rate"] > 0
+    assert figures["pause"] in [pause_s * 1_000 for pause_s in PAUSES_SECONDS]
+
+
+def test_the_pause_that_commits_the_most_is_kept_and_the_shorter_one_if_it_is_as_good():
+    assert best_pause([100, 105, 90, 50]) == PAUSES_SECONDS[0]
+    assert best_pause([20, 100, 105, 90]) == PAUSES_SECONDS[1]
+    assert best_pause([20, 30, 100, 60]) == PAUSES_SECONDS[2]
+    assert best_pause([0, 0, 0, 0]) == 0.0
 
 
 def test_an_error_that_no_client_tries_again_ends_the_load(broker):

@@ -39,12 +39,27 @@ def test_the_bars_stand_where_they_belong():
         for producers in (1, 16):
             name = f"transactions-{records}r-{producers}p"
             assert bars(name) == {"rate": 5.0, "p50": None, "p99": None}
-        for generation in (1, 2):
-            light = bars(f"transactions-{records}r-16p-light-v{generation}")
-            assert {name for name, bar in light.items() if bar is not None} == {"rate"}
-            assert light["rate"] == 5.0
+            for generation in (1, 2):
+                light = bars(f"{name}-light-v{generation}")
+                assert {name for name, bar in light.items() if bar is not None} == {"rate"}
+                assert light["rate"] == 5.0
     assert bars("read-committed-100B") == {"rate": 1.0, "broker CPU": None}
     assert bars("tls-1000B") == {"produce": 0.8, "consume": 0.8}
+
+
+def test_memory_is_in_use_before_transactions_that_write_much():
+    bulk = {work.name: work.writes_bulk for work in STEADY}
+    assert bulk["transactions-100r-16p-light-v2"]
+    assert bulk["transactions-100r-1p"]
+    assert not bulk["transactions-1r-16p-light-v2"]
+
+
+def test_titles_count_records_and_producers():
+    titles = {work.name: work.title for work in STEADY}
+    one = "Transactions of 1 record, 1 producer, light client, version 2"
+    assert titles["transactions-1r-1p-light-v2"] == one
+    many = "Transactions of 100 records, 16 producers, librdkafka"
+    assert titles["transactions-100r-16p"] == many
 
 
 def test_small_records_are_counted_and_large_ones_weighed():

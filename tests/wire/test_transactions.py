@@ -66,6 +66,19 @@ def test_readers_are_told_what_was_aborted(
     assert committed(client, topic) == ([b"a", b"b"], [(producer_id, 0)])
 
 
+def test_readers_are_not_told_what_was_aborted_behind_their_answer(
+    client: RawClient, producer: Producer, topic: str
+) -> None:
+    producer_id = producer.identity[0]
+    for value in (b"a", b"b", b"c"):
+        assert producer.send(topic, {0: value}, 12) == {0}
+        assert producer.end(is_commit=False) == 0
+    everything = [(producer_id, 0), (producer_id, 2), (producer_id, 4)]
+    assert committed(client, topic) == ([b"a", b"b", b"c"], everything)
+    first_only = committed(client, topic, partition_max_bytes=1)
+    assert first_only == ([b"a"], everything[:1])
+
+
 @pytest.mark.parametrize(("version", "code"), [(9, INVALID_STATE), (11, ABORTABLE)])
 def test_partition_that_was_not_added_is_refused(
     client: RawClient, producer: Producer, topic: str, version: int, code: int

@@ -181,7 +181,7 @@ class Fetching:
                 records.release()
         aborted: list[tuple[int, int]] | None = None
         if limits.committed_only:
-            aborted = log.aborted_transactions(target.offset, end_offset) if records else []
+            aborted = log.aborted_in(records, target.offset, end_offset) if records else []
         return self._described(log, records, aborted, None)
 
     @staticmethod

@@ -30,7 +30,16 @@ class Role(Enum):
 class Partition:
     """One partition: its log, and who leads it since when."""
 
-    __slots__ = ("index", "is_internal", "leader_epoch", "log", "role", "topic", "topic_id")
+    __slots__ = (
+        "alone",
+        "index",
+        "is_internal",
+        "leader_epoch",
+        "log",
+        "role",
+        "topic",
+        "topic_id",
+    )
 
     def __init__(
         self,
@@ -45,6 +54,8 @@ class Partition:
         self.topic_id = topic_id
         self.is_internal = topic in INTERNAL_TOPICS
         self.index = index
+        self.alone = frozenset({TopicPartition(topic, index)})
+        """What nearly every transaction has for its partitions."""
         self.log = log
         self.leader_epoch = leader_epoch
         self.role = role

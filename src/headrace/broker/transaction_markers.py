@@ -48,7 +48,7 @@ class TransactionMarkers:
         for address in ended.partitions + ended.group_partitions:
             log = self._log_of(*address)
             if log is not None:
-                entries.append((log, marker if not entries else bytearray(marker)))
+                entries.append((log, marker if not entries else marker.copy()))
         return entries
 
     def appended(self, ended: CompleteTransaction) -> None:

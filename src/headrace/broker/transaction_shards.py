@@ -70,7 +70,8 @@ class TransactionShard:
 
     def submit(self, command: Any, reply_to: Callable[[Any], None]) -> None:
         self._shard.submit(command, reply_to, self._clock.now_ms())
-        self._timer.look()
+        if self.registry.deadlines.is_closer:
+            self._timer.look()
 
     def decide_now(self, command: Any) -> Any:
         """See ``Shard.decide_now``."""
@@ -79,7 +80,8 @@ class TransactionShard:
         except ProducerFenced:
             self._counters.producers_fenced += 1
             raise
-        self._timer.look()
+        if self.registry.deadlines.is_closer:
+            self._timer.look()
         return reply
 
     def holds(

@@ -130,8 +130,7 @@ def build_coordinator_batch(
             _NULL if value is None else varint_bytes(len(value)) + value,
             _NO_HEADERS,
         )
-        parts.append(varint_bytes(len(content)))
-        parts.append(content)
+        parts += varint_bytes(len(content)), content
     covered = b"".join(parts)
     length = _BEFORE_COVERED.size - LENGTH_OVERHEAD + len(covered)
     start = _BEFORE_COVERED.pack(0, length, leader_epoch, MAGIC, crc32c(covered))

@@ -71,7 +71,9 @@ def _uvarint_bytes(value: int) -> bytes:
 
 def varint_bytes(value: int) -> bytes:
     """Zig-zag, of a number that is not negative."""
-    return uvarint_bytes(value << 1)
+    if 0 <= value < _SHORT_VALUES // 2:
+        return _SHORT[value << 1]
+    return _uvarint_bytes(value << 1)
 
 
 def append_uvarint(target: bytearray, value: int) -> None:

@@ -61,6 +61,20 @@ class EndMarker(NamedTuple):
     coordinator_epoch: int
 
 
+class EndMarkerBatch(bytearray):
+    """A marker of our own making, which says what is in it: whoever writes it to a log need not
+    take it apart again."""
+
+    __slots__ = ("marker",)
+
+    marker: EndMarker
+
+    def copy(self) -> EndMarkerBatch:
+        another = EndMarkerBatch(self)
+        another.marker = self.marker
+        return another
+
+
 def build_end_marker(
     producer_id: int,
     producer_epoch: int,
@@ -68,10 +82,11 @@ def build_end_marker(
     is_commit: bool,
     coordinator_epoch: int,
     timestamp_ms: int,
-) -> bytearray:
+) -> EndMarkerBatch:
     """A batch of one record, for each partition of the transaction; each needs a copy of its own,
     since a log writes its offset into it."""
-    batch = bytearray(_TEMPLATE)
+    batch = EndMarkerBatch(_TEMPLATE)
+    batch.marker = EndMarker(not is_commit, coordinator_epoch)
     _TIMES_AND_PRODUCER.pack_into(
         batch, _TIMES_POSITION, timestamp_ms, timestamp_ms, producer_id, producer_epoch
     )
@@ -83,6 +98,8 @@ def build_end_marker(
 
 def read_end_marker(batch: Buffer) -> EndMarker | None:
     """The marker in a control batch; None if it is empty (compacted away) or of another kind."""
+    if type(batch) is EndMarkerBatch:
+        return batch.marker
     if _is_like_ours(batch):
         _, kind = _KEY.unpack_from(batch, _KEY_POSITION)
         if kind in (_ABORT, _COMMIT):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from contextlib import suppress
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from headrace.model.errors import StorageFailure
@@ -115,28 +116,25 @@ class IndexFile:
         data = self.handle.open().read_at(0, written * self._entry_size) if written else b""
         return list(self._entry.iter_unpack(data + self._tail))
 
-    def floor(self, key: int) -> int:
-        """Number of the last entry whose first field is at most ``key``; -1 if there is none."""
+    def floor(self, key: int, field: int = 0) -> int:
+        """Number of the last entry whose field is at most ``key``; -1 if there is none. All fields
+        ascend."""
         written = self.written_count
-        if self._tail and self._entry.unpack_from(self._tail, 0)[0] <= key:
-            return written + _floor_of(list(self._entry.iter_unpack(self._tail)), key)
+        if self._tail and self._entry.unpack_from(self._tail, 0)[field] <= key:
+            return written + _floor_of(list(self._entry.iter_unpack(self._tail)), key, field)
         if not written:
             return -1
         low, high = 0, written
         while high - low > _BLOCK_ENTRIES:
             middle = (low + high) // 2
-            if self.entry(middle)[0] <= key:
+            if self.entry(middle)[field] <= key:
                 low = middle
             else:
                 high = middle
         size = self._entry_size
         block = self.handle.open().read_at(low * size, (high - low) * size)
-        return low + _floor_of(list(self._entry.iter_unpack(block)), key)
+        return low + _floor_of(list(self._entry.iter_unpack(block)), key, field)
 
 
-def _floor_of(entries: list[tuple[int, ...]], key: int) -> int:
-    return bisect_right(entries, key, key=_first_field) - 1
-
-
-def _first_field(entry: tuple[int, ...]) -> int:
-    return entry[0]
+def _floor_of(entries: list[tuple[int, ...]], key: int, field: int) -> int:
+    return bisect_right(entries, key, key=itemgetter(field)) - 1

@@ -14,7 +14,7 @@ from crc32c import crc32c
 
 from headrace.model.errors import DamagedLog, HeadraceError, OffsetOutOfRange
 from headrace.records.header import CONTROL
-from headrace.storage import log_syncing, log_trimming, time_lookup
+from headrace.storage import aborted_lookup, log_syncing, log_trimming, time_lookup
 from headrace.storage.batch_validation import (
     BatchRules,
     apply_rules,
@@ -26,7 +26,7 @@ from headrace.storage.control_batch import read_end_marker
 from headrace.storage.file_names import LEADER_EPOCHS
 from headrace.storage.leader_epochs import LeaderEpochs
 from headrace.storage.log_port import NO_TIMESTAMP, Admitted, Appended, Log, Origin, ProducerView
-from headrace.storage.log_slice import BytesSlice, FileSlice
+from headrace.storage.log_slice import BytesSlice, FileSlice, LogSlice
 from headrace.storage.producer_snapshots import ProducerSnapshots
 from headrace.storage.producer_state import (
     CompletedTransaction,
@@ -34,7 +34,7 @@ from headrace.storage.producer_state import (
     ProducerStates,
 )
 from headrace.storage.segment import Segment
-from headrace.storage.transaction_index import AbortedTransaction, aborted_between
+from headrace.storage.transaction_index import AbortedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -483,7 +483,7 @@ class SegmentedLog:
             end = segment.position_of_end(end_offset, start, max_bytes)
             size = end - start
             if size > max_bytes:
-                size = segment.boundary_before(start + max_bytes, start) - start
+                size = segment.boundary_before(start + max_bytes, start + first_size) - start
         return FileSlice(segment.handle, start, size, base_offset)
 
     def segment_number(self, offset: int) -> int:
@@ -513,10 +513,10 @@ class SegmentedLog:
                 yield bytes(batch)
 
     def aborted_transactions(self, offset: int, end_offset: int) -> list[tuple[int, int]]:
-        """(producer, first offset) of aborted transactions that touch ``[offset, end_offset)``."""
-        segments = self.segments[self.segment_number(offset) :]
-        indexes = (segment.transaction_index for segment in segments)
-        return aborted_between(indexes, offset, end_offset)
+        return aborted_lookup.aborted_transactions(self, offset, end_offset)
+
+    def aborted_in(self, records: LogSlice, offset: int, end_offset: int) -> list[tuple[int, int]]:
+        return aborted_lookup.aborted_in(self, records, offset, end_offset)
 
     def offset_for_timestamp(self, timestamp_ms: int) -> tuple[int, int] | None:
         return time_lookup.offset_for_timestamp(self, timestamp_ms)

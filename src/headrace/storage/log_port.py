@@ -92,7 +92,12 @@ class Log(Protocol):
         self, offset: int, max_bytes: int, end_offset: int, *, at_least_one: bool
     ) -> LogSlice: ...
 
-    def aborted_transactions(self, offset: int, end_offset: int) -> list[tuple[int, int]]: ...
+    def aborted_transactions(self, offset: int, end_offset: int) -> list[tuple[int, int]]:
+        """(producer, first offset) of aborted transactions that touch ``[offset, end_offset)``."""
+
+    def aborted_in(self, records: LogSlice, offset: int, end_offset: int) -> list[tuple[int, int]]:
+        """The same for what ``read`` gave for ``offset`` and ``end_offset``: all that touch it, and
+        few others."""
 
     def offset_for_timestamp(self, timestamp_ms: int) -> tuple[int, int] | None: ...
 

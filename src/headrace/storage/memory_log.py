@@ -20,7 +20,7 @@ from headrace.storage.batch_validation import (
 from headrace.storage.control_batch import read_end_marker
 from headrace.storage.leader_epochs import LeaderEpochs
 from headrace.storage.log_port import NO_TIMESTAMP, Admitted, Appended, Log, Origin, ProducerView
-from headrace.storage.log_slice import BytesSlice
+from headrace.storage.log_slice import BytesSlice, LogSlice
 from headrace.storage.producer_state import CompletedTransaction, ProducerStates, is_end_marker
 
 if TYPE_CHECKING:
@@ -211,6 +211,14 @@ class MemoryLog:
             if entry.last_offset >= offset and entry.first_offset < end_offset
         ]
         return [(producer_id, first_offset) for first_offset, producer_id in sorted(found)]
+
+    def aborted_in(self, records: LogSlice, offset: int, end_offset: int) -> list[tuple[int, int]]:
+        number, size = self._number_at(records.first_offset), 0
+        while number < len(self._batches) and size < len(records):
+            size += len(self._batches[number])
+            number += 1
+        bound = self._offsets[number] if number < len(self._offsets) else self.log_end_offset
+        return self.aborted_transactions(offset, min(end_offset, bound))
 
     def offset_for_timestamp(self, timestamp_ms: int) -> tuple[int, int] | None:
         for number, max_timestamp_ms in enumerate(self._max_timestamps):

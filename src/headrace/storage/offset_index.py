@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headrace.storage.open_files import FileHandle
 
 ENTRY = struct.Struct(">ii")
+POSITION_FIELD = 1
 
 
 class OffsetIndex(IndexFile):
@@ -39,6 +40,19 @@ class OffsetIndex(IndexFile):
             return 0, 0
         relative, position = self.entry(number)
         return relative, position
+
+    def last_position_up_to(self, position: int) -> int:
+        """The last indexed position that is at most ``position``; 0 if none is."""
+        number = self.floor(position, field=POSITION_FIELD)
+        return self.entry(number)[POSITION_FIELD] if number >= 0 else 0
+
+    def entry_from(self, position: int) -> tuple[int, int] | None:
+        """The first entry (offset, position) of a batch that begins at ``position`` or after."""
+        number = self.floor(position - 1, field=POSITION_FIELD) + 1
+        if number >= self.count:
+            return None
+        relative, found = self.entry(number)
+        return self.base_offset + relative, found
 
     def last(self) -> tuple[int, int]:
         """The last entry as (offset, position); (base offset, 0) if there is none."""

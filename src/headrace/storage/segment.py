@@ -7,7 +7,7 @@ the places of its latest batches, so that readers at the tail find theirs withou
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,6 +53,7 @@ class Segment:
     """Bytes ``[0, size_bytes)`` of a file: batches of offsets ``[base_offset, next_offset)``."""
 
     __slots__ = (
+        "_index_room",
         "_offset_index",
         "_recent_offsets",
         "_recent_positions",
@@ -96,6 +97,8 @@ class Segment:
         self.index_interval_bytes = config.index_interval_bytes
         self.index_bytes_max = config.segment_index_bytes
         self.bytes_since_index = 0
+        self._index_room = 0
+        """Entries that fit into the indexes for sure; 0: it has to be looked up."""
         self.is_loaded = False
         self.size_bytes = -1
         self.next_offset = -1
@@ -239,8 +242,7 @@ class Segment:
         self.index_interval_bytes = config.index_interval_bytes
         self.size_limit_bytes = config.internal_segment_bytes or config.segment_bytes
         self.index_bytes_max = config.segment_index_bytes
-        if self._indexes_are_full():
-            self.size_limit_bytes = _ALWAYS_ASK
+        self._measure_index_room()
         if not self.size_bytes:
             # The first batch sets the age of the segment, so it has to ask.
             self.roll_after_ms = _ALWAYS_ASK
@@ -273,12 +275,21 @@ class Segment:
         )
 
     def _indexes_are_full(self) -> bool:
+        return self._find_index_room() <= 0
+
+    def _find_index_room(self) -> int:
         index_bytes = self.index_bytes_max
         # The last slot of the time index is kept for the entry made when the segment is closed.
-        return (
-            self.offset_index.count >= index_bytes // 8
-            or self.time_index.count >= index_bytes // 12 - 1
+        return min(
+            index_bytes // 8 - self.offset_index.count,
+            index_bytes // 12 - 1 - self.time_index.count,
         )
+
+    def _measure_index_room(self) -> None:
+        """An append adds at most one entry to each index, so until then nobody has to count."""
+        self._index_room = self._find_index_room()
+        if self._index_room <= 0:
+            self.size_limit_bytes = _ALWAYS_ASK
 
     # --- appending --------------------------------------------------------------------------------
 
@@ -297,8 +308,9 @@ class Segment:
             self.offset_index.append(last_offset, position)
             self.time_index.maybe_append(self.max_timestamp_ms, self.max_timestamp_offset)
             since = 0
-            if self._indexes_are_full():
-                self.size_limit_bytes = _ALWAYS_ASK
+            self._index_room -= 1
+            if self._index_room <= 0:
+                self._measure_index_room()
         self.bytes_since_index = since + size_bytes
         offsets = self._recent_offsets
         offsets.append(base_offset)
@@ -386,17 +398,40 @@ class Segment:
             end = position + header[1] + LENGTH_OVERHEAD
         return end
 
-    def boundary_before(self, position: int, lowest: int) -> int:
-        """The greatest known batch boundary at or before ``position`` and after ``lowest``.
+    def offset_bound(self, position: int, first_offset: int) -> int:
+        """An offset above every batch that begins before ``position``, one of which has
+        ``first_offset``: that of a batch behind them, or else the segment's end."""
+        positions = self._recent_positions
+        if positions and position <= positions[-1]:
+            if position >= positions[0]:
+                return self._recent_offsets[bisect_left(positions, position)]
+        elif positions or position >= self.size_bytes:
+            return self.next_offset
+        entry = self.offset_index.entry_from(position)
+        if entry is None:
+            return self._recent_offsets[0] if positions else self.next_offset
+        last_offset, place = entry
+        head = self.handle.open().read_at(place, HEADER_SIZE) if place >= position else b""
+        if len(head) == HEADER_SIZE:
+            header = HEADER.unpack(head)
+            # As in ``position_before``: with a rotten index, a transaction could be left out.
+            if header[3] == MAGIC and first_offset < header[0] <= last_offset:
+                return int(header[0])
+        return self.next_offset
 
-        Where none is known in memory, ``position`` itself: readers skip a batch that is cut.
+    def boundary_before(self, position: int, lowest: int) -> int:
+        """The greatest known batch boundary at or before ``position``, and at ``lowest`` or after.
+
+        Where none is known, ``position`` itself: readers skip a batch that is cut, and fetch it
+        again. The index knows where most large batches begin, which are the ones that matter; if it
+        is wrong, a batch is cut.
         """
         positions = self._recent_positions
         if positions and position >= positions[0]:
             boundary = positions[bisect_right(positions, position) - 1]
-            if boundary > lowest:
-                return boundary
-        return position
+        else:
+            boundary = self.offset_index.last_position_up_to(position)
+        return boundary if boundary >= lowest else position
 
     # --- cutting and removing ---------------------------------------------------------------------
 

@@ -57,6 +57,11 @@ class TransactionIndex:
             self._written = len(self._entries)
         return self._entries
 
+    def has_from(self, offset: int) -> bool:
+        """Whether a transaction ended at ``offset`` or after."""
+        entries = self.entries
+        return bool(entries) and entries[-1].last_offset >= offset
+
     def forget(self) -> None:
         """The file was replaced: what was read of it no longer holds."""
         self._entries = None

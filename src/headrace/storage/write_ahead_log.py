@@ -31,6 +31,9 @@ _MAGIC = b"HRWAL\x00\x00\x01"
 _FILE_HEAD = struct.Struct(">8sQI")
 _FILE_CRC_COVERS = 16
 _FRAME_HEAD = struct.Struct(">IIQQ")
+_FRAME_START = struct.Struct(">II")
+_FRAME_NUMBERS = struct.Struct(">QQ")
+"""The two parts of a frame's head; the checksum covers the second."""
 _CRC_FROM = 8
 _COUNT = struct.Struct(">I")
 _ONE = _COUNT.pack(1)
@@ -142,10 +145,8 @@ class WriteAheadLog:
             self._reserve(file, position + frame_bytes)
         number = self.commit_number + 1
         if payload_bytes <= JOINED_BYTES_MAX:
-            joined = b"".join(buffers)
-            frame: list[Buffer] = [
-                _frame_head(self._generation, number, [joined], payload_bytes) + joined
-            ]
+            covered = _FRAME_NUMBERS.pack(self._generation, number) + b"".join(buffers)
+            frame: list[Buffer] = [_FRAME_START.pack(payload_bytes, crc32c(covered)) + covered]
         else:
             frame = [_frame_head(self._generation, number, buffers, payload_bytes), *buffers]
         try:

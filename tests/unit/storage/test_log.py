@@ -7,8 +7,9 @@ import pytest
 from headrace.model.errors import DamagedLog, DiskFull, OffsetOutOfRange, StorageFailure
 from headrace.records.build import build_batch
 from headrace.records.header import batches
+from headrace.storage.offset_index import ENTRY
 from headrace.testing.faulty_disk import FaultyDisk
-from headrace.testing.log_bench import LogBench, read_records, read_values
+from headrace.testing.log_bench import DIRECTORY, LogBench, read_records, read_values
 
 
 def fill(bench: LogBench, log, count: int, size: int = 10) -> None:
@@ -77,6 +78,37 @@ def test_read_ends_at_a_batch_boundary_near_the_tail(bench):
     found = log.read(3, 2 * size + 5, 10, at_least_one=True)
     assert [h.base_offset for _, h in batches(found.read())] == [3, 4]
     assert len(found) == 2 * size
+
+
+def large_batches_that_nobody_remembers(bench):
+    """All in the index, none in memory: ten of about 5,000 bytes."""
+    log = bench.create()
+    for _ in range(10):
+        bench.append(log, [b"x" * 5_000])
+    bench.restart()
+    return bench.log()
+
+
+def test_read_ends_at_a_batch_boundary_that_the_index_knows(bench):
+    log = large_batches_that_nobody_remembers(bench)
+    one = log.size_bytes // 10
+    for whole in range(2, 9):
+        slices = [log.read(1, whole * one + rest, 10, at_least_one=True) for rest in (0, 1, 4_000)]
+        assert [len(each) for each in slices] == [whole * one] * 3
+
+
+@pytest.mark.parametrize("into", [1, 2_000, 5_000])
+def test_a_rotten_index_never_cuts_the_first_batch(bench, into):
+    log = large_batches_that_nobody_remembers(bench)
+    one = log.size_bytes // 10
+    bench.stop()
+    path = f"{DIRECTORY}/t-0/{0:020d}.index"
+    entries = dict(ENTRY.iter_unpack(bench.disk.read_file(path)))
+    assert entries[2] == 2 * one
+    entries[2] = one + into
+    bench.disk.replace_file(path, b"".join(ENTRY.pack(*entry) for entry in entries.items()))
+    bench.start()
+    assert len(bench.log().read(1, one + 100, 10, at_least_one=True)) >= one
 
 
 @pytest.mark.parametrize("end_offset", [1, 7, 150, 299])

@@ -26,13 +26,15 @@ class _Deadline(NamedTuple):
 class Deadlines:
     """At most one deadline per key. The action is called with the time when it is due."""
 
-    __slots__ = ("_entries", "_heap", "_queued", "_sequence")
+    __slots__ = ("_entries", "_heap", "_queued", "_sequence", "is_closer")
 
     def __init__(self) -> None:
         self._entries: dict[Hashable, _Deadline] = {}
         self._queued: dict[Hashable, int] = {}
         self._heap: list[tuple[int, int, Hashable]] = []
         self._sequence = 0
+        self.is_closer = False
+        """Whether ``next_ms`` may be earlier than when it was asked last."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -57,6 +59,7 @@ class Deadlines:
 
     def next_ms(self) -> int | None:
         """When to look again; never too late, possibly too early for a deadline that was moved."""
+        self.is_closer = False
         self._settle()
         return self._heap[0][0] if self._heap else None
 
@@ -71,6 +74,7 @@ class Deadlines:
 
     def _push(self, key: Hashable, due_ms: int) -> None:
         self._sequence += 1
+        self.is_closer = True
         self._queued[key] = due_ms
         heappush(self._heap, (due_ms, self._sequence, key))
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.coordination.shard import Decision, answer
 from headrace.coordination.transactions.commands import AddOffsets, AddPartitions, VerifyPartitions
+from headrace.coordination.transactions.records import Transaction
 from headrace.coordination.transactions.states import PREPARED, TransactionState
 from headrace.model.errors import ConcurrentTransactions, LimitReached, TransactionAbortable
 from headrace.model.topic import CONSUMER_OFFSETS_TOPIC, TopicPartition
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from headrace.coordination.shard import Token
     from headrace.coordination.transactions.commands import ProducerIdentity
-    from headrace.coordination.transactions.records import Transaction
     from headrace.coordination.transactions.registry import TransactionRegistry
 
 
@@ -54,13 +54,19 @@ class Participants:
         partitions_max = self._registry.settings.partitions_max
         if len(partitions) > partitions_max:
             raise LimitReached(f"a transaction may have {partitions_max} partitions at most")
-        after = before._replace(
-            state=TransactionState.ONGOING,
-            partitions=partitions,
+        after = Transaction(
+            before.transactional_id,
+            before.producer_id,
+            before.producer_epoch,
+            before.timeout_ms,
+            now_ms,
+            TransactionState.ONGOING,
+            partitions,
             start_ms=before.start_ms if is_open else now_ms,
-            updated_ms=now_ms,
             previous_producer_id=before.producer_id,
+            next_producer_id=before.next_producer_id,
             client_version=command.client_version,
+            last_epoch=before.last_epoch,
         )
         return Decision([self._registry.record(before, after)], [(token, None)])
 

@@ -101,21 +101,18 @@ class TransactionRegistry:
 
     def of_producer(self, transactional_id: str, producer: ProducerIdentity) -> Transaction:
         """The transaction, if this producer is the one that may use it."""
-        transaction = self.of_producer_id(transactional_id, producer.producer_id)
+        transaction = self.find(transactional_id)
+        producer_id = producer.producer_id
+        if transaction.producer_id != producer_id:
+            raise wrong_producer(transactional_id, producer_id)
         if not is_present(transaction, producer):
             raise fenced(transaction, producer)
         return transaction
 
-    def of_producer_id(self, transactional_id: str, producer_id: int) -> Transaction:
-        transaction = self.find(transactional_id)
-        if transaction.producer_id != producer_id:
-            raise wrong_producer(transactional_id, producer_id)
-        return transaction
-
     def find(self, transactional_id: str) -> Transaction:
-        raise_if_no_transactional_id(transactional_id)
         transaction = self.transactions.get(transactional_id)
         if transaction is None:
+            raise_if_no_transactional_id(transactional_id)
             raise InvalidProducerIdMapping(f"there is no transactional id {transactional_id!r}")
         return transaction
 

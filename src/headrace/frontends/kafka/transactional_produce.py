@@ -33,12 +33,15 @@ if TYPE_CHECKING:
     from headrace.broker.topics import Partition
     from headrace.codecs.kafka.generated.produce import PartitionProduceData
     from headrace.frontends.kafka.context import RequestContext
+    from headrace.model.topic import TopicPartition
 
 ABORTABLE_FROM = 11
 IMPLICIT_FROM = 12
 _ATTRIBUTES_LOW_BYTE = 22
 _PRODUCER_AT = 43
-_PRODUCER = struct.Struct(">qh")
+_unpack_producer = struct.Struct(">qh").unpack_from
+_new_tuple = tuple.__new__
+"""Half the price of a NamedTuple's own constructor."""
 _NO_COORDINATOR = (CoordinatorLoading, CoordinatorNotAvailable, NotCoordinator)
 
 
@@ -52,8 +55,9 @@ def raise_if_not_enlisted(
     batch = data.records
     if batch is None or len(batch) < HEADER_SIZE or not 0 <= data.index < len(partitions):
         return  # storage will refuse it
-    producer = ProducerIdentity._make(_PRODUCER.unpack_from(batch, _PRODUCER_AT))
-    refused = _enlist_of_one(transactional_id, producer, partitions, [data.index], context)
+    producer = _new_tuple(ProducerIdentity, _unpack_producer(batch, _PRODUCER_AT))
+    addresses = partitions[data.index].alone
+    refused = _enlist_of_one(transactional_id, producer, partitions, addresses, context)
     if refused:
         raise refused[data.index]
 
@@ -74,11 +78,12 @@ def enlist(
         if batch is None or len(batch) < HEADER_SIZE or not 0 <= data.index < len(partitions):
             continue
         if batch[_ATTRIBUTES_LOW_BYTE] & TRANSACTIONAL:
-            producer = ProducerIdentity._make(_PRODUCER.unpack_from(batch, _PRODUCER_AT))
+            producer = _new_tuple(ProducerIdentity, _unpack_producer(batch, _PRODUCER_AT))
             by_producer.setdefault(producer, []).append(data.index)
     refused: dict[int, HeadraceError] = {}
     for producer, indexes in by_producer.items():
-        refused |= _enlist_of_one(transactional_id, producer, partitions, indexes, context)
+        addresses = frozenset([partitions[index].log.partition for index in indexes])
+        refused |= _enlist_of_one(transactional_id, producer, partitions, addresses, context)
     return refused
 
 
@@ -86,7 +91,7 @@ def _enlist_of_one(
     transactional_id: str | None,
     producer: ProducerIdentity,
     partitions: list[Partition],
-    indexes: list[int],
+    addresses: frozenset[TopicPartition],
     context: RequestContext,
 ) -> dict[int, HeadraceError]:
     version = context.version
@@ -98,11 +103,12 @@ def _enlist_of_one(
         refused = context.broker.transactions.enlist(
             transactional_id,
             producer,
-            frozenset([partitions[index].log.partition for index in indexes]),
+            addresses,
             client_version=2 if version >= IMPLICIT_FROM else 0,
         )
     except HeadraceError as error:
-        return dict.fromkeys(indexes, _as_produce_error(error, version))
+        refusal = _as_produce_error(error, version)
+        return {address.partition: refusal for address in addresses}
     if not refused:
         return {}
     return {
