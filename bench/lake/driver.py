@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 from bench.lake.orders import ANSWER, HEAP, MASTER, DriverSettings, Job
 from headrace.pipeline.parquet import ParquetSettings, run_parquet
 from headrace.pipeline.session import spark_session
+from headrace.pipeline.tables.plain import files
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def session_of(settings: DriverSettings) -> SparkSession:
@@ -56,11 +57,38 @@ def by_engine(spark: SparkSession, settings: DriverSettings, job: Job) -> None:
 
 def by_source(spark: SparkSession, settings: DriverSettings, job: Job) -> None:
     """Any source of Spark's, into its own Parquet writer."""
+    frame = SOURCES.get(settings.reader, from_topic)(spark, settings, job)
+    frame.write.option("compression", settings.parquet_codec).parquet(job.target)
+
+
+def from_topic(spark: SparkSession, settings: DriverSettings, job: Job) -> DataFrame:
     options = {"kafka.bootstrap.servers": settings.bootstrap_servers, "subscribe": job.topic}
     if settings.reader == "headrace":
         options["headrace.read.path"] = "storage"
-    frame = spark.read.format(settings.reader).options(**options).load()
-    frame.write.option("compression", settings.parquet_codec).parquet(job.target)
+    return spark.read.format(settings.reader).options(**options).load()
+
+
+def from_nowhere(spark: SparkSession, _: DriverSettings, job: Job) -> DataFrame:
+    """Batches that are there already: see `bench.lake.source_ceiling`."""
+    from bench.lake.ready_batches import FORMAT, ReadyBatches
+
+    spark.dataSource.register(ReadyBatches)
+    options = {
+        "records": str(job.records),
+        "partitions": str(job.partitions),
+        "valueBytes": str(job.value_bytes),
+    }
+    return spark.read.format(FORMAT).options(**options).load()
+
+
+def from_parquet(spark: SparkSession, settings: DriverSettings, job: Job) -> DataFrame:
+    """The same columns, by Spark's own reader, from what the engine has made of the topic."""
+    frame = spark.read.parquet(*files(os.path.join(settings.inputs, job.topic)))
+    names = "key value topic partition offset timestamp timestamp_type"
+    return frame.select(*names.split())
+
+
+SOURCES = {"ready": from_nowhere, "parquet": from_parquet}
 
 
 def seconds_of(spark: SparkSession, settings: DriverSettings, job: Job) -> float:

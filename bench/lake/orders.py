@@ -22,6 +22,8 @@ class DriverSettings:
     jars: tuple[str, ...] = ()
     parquet_codec: str = "snappy"
     """Of Spark's writer; the engine has its own."""
+    inputs: str = ""
+    """Where there is a directory of Parquet files for each topic, for who reads those instead."""
 
 
 class Job(NamedTuple):
@@ -29,3 +31,7 @@ class Job(NamedTuple):
 
     topic: str
     target: str
+    records: int = 0
+    partitions: int = 0
+    value_bytes: int = 0
+    """What the topic holds, for who makes such records up instead of reading them."""

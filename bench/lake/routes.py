@@ -7,7 +7,7 @@ from typing import Literal
 
 from bench.peers import HEADRACE, KAFKA, PeerName
 
-Reader = Literal["engine", "headrace", "kafka"]
+Reader = Literal["engine", "headrace", "kafka", "ready", "parquet"]
 
 
 @dataclass(frozen=True)
@@ -33,3 +33,8 @@ CONNECTOR_ON_KAFKA = Route(
 )
 ROUTES = (ENGINE, SOURCE, CONNECTOR, CONNECTOR_ON_KAFKA)
 BY_NAME = {route.name: route for route in ROUTES}
+
+READY = Route("ready", "a Python source with ready batches", "ready", HEADRACE, "#b0b0b0")
+PARQUET = Route("parquet", "Spark's reader of the engine's files", "parquet", HEADRACE, "#b0b0b0")
+CEILING_ROUTES = (READY, PARQUET)
+"""Not from a topic: what `bench.lake.source_ceiling` compares with."""

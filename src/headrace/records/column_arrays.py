@@ -24,6 +24,7 @@ from headrace.records.column_kernel import (
     RowArrays,
     decode_batches,
 )
+from headrace.records.column_room import ROW_BYTES, Room
 from headrace.records.compression import Compression
 from headrace.records.decode import RECORD_SIZE_MIN
 from headrace.records.header import HEADER_SIZE
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 HEADER_BYTES_MIN = 2
 """A header takes at least the two lengths of its key and value."""
 GROWTH = 2
-ROW_BYTES = 8
 RECORD_COUNT = Batch._fields.index("record_count")
 COLLECTED_BATCHES_MAX = 256
 COLLECTED_BYTES_MAX = 512 * 1024
@@ -58,7 +58,7 @@ class CompiledBuilder:
         start: int,
         end: int,
         unpacker: Unpacker,
-        bytes_expected: int,
+        room: Room,
     ) -> None:
         self.faults: list[tuple[int, str]] = []
         """Position and reason of each batch that the loop found bad."""
@@ -76,15 +76,17 @@ class CompiledBuilder:
         self._column_bytes = 0
         self._counts = np.zeros(len(Counts._fields), np.int64)
         self._rows = RowArrays(
-            np.empty(0, np.int64),
-            np.empty(0, np.int64),
-            np.empty(0, np.int32),
-            np.zeros(1, np.int32),
+            _empty(self._wanted_of(schema.OFFSET, room.rows), np.dtype(np.int64)),
+            _empty(self._wanted_of(schema.TIMESTAMP, room.rows), np.dtype(np.int64)),
+            _empty(self._wanted_of(schema.TIMESTAMP_TYPE, room.rows), np.dtype(np.int32)),
+            _ends(self._wanted_of(schema.HEADERS, room.rows)),
         )
-        self._keys = _binary_arrays(bytes_expected if schema.KEY in columns else 0)
-        self._values = _binary_arrays(bytes_expected if schema.VALUE in columns else 0)
-        self._header_keys = _binary_arrays(0)
-        self._header_values = _binary_arrays(0)
+        self._keys, self._values = (
+            _binary_arrays(self._wanted_of(name, room.rows), self._wanted_of(name, size_bytes))
+            for name, size_bytes in ((schema.KEY, room.key_bytes), (schema.VALUE, room.value_bytes))
+        )
+        self._header_keys = _binary_arrays(0, 0)
+        self._header_values = _binary_arrays(0, 0)
 
     @property
     def bytes_used(self) -> int:
@@ -130,6 +132,12 @@ class CompiledBuilder:
         is_enough = self._collected_bytes >= COLLECTED_BYTES_MAX
         if is_enough or len(self._collected) >= COLLECTED_BATCHES_MAX:
             self._decode_collected()
+
+    @property
+    def taken(self) -> Room:
+        """How much room the rows of the finished batch take."""
+        used = self._used()
+        return Room(used.rows, used.key_bytes, used.value_bytes)
 
     def finish(self) -> pa.RecordBatch:
         """Everything so far as one Arrow batch, without copying the bytes."""
@@ -192,14 +200,16 @@ class CompiledBuilder:
             )
         numbers = self._rows
         self._rows = RowArrays(
-            _grown(numbers.offsets, used.rows, self._rows_of(schema.OFFSET, rows)),
-            _grown(numbers.timestamps, used.rows, self._rows_of(schema.TIMESTAMP, rows)),
-            _grown(numbers.timestamp_types, used.rows, self._rows_of(schema.TIMESTAMP_TYPE, rows)),
-            _grown(numbers.header_offsets, used.rows + 1, self._rows_of(schema.HEADERS, rows)),
+            _grown(numbers.offsets, used.rows, self._wanted_of(schema.OFFSET, rows)),
+            _grown(numbers.timestamps, used.rows, self._wanted_of(schema.TIMESTAMP, rows)),
+            _grown(
+                numbers.timestamp_types, used.rows, self._wanted_of(schema.TIMESTAMP_TYPE, rows)
+            ),
+            _grown(numbers.header_offsets, used.rows + 1, self._wanted_of(schema.HEADERS, rows)),
         )
 
-    def _rows_of(self, name: str, rows: int) -> int:
-        return rows if name in self._columns else 0
+    def _wanted_of(self, name: str, count: int) -> int:
+        return count if name in self._columns else 0
 
     def _array(self, name: str) -> pa.Array:
         used = self._used()
@@ -259,11 +269,18 @@ def _empty(count: int, dtype: np.dtype[Any]) -> Array:
     return array
 
 
-def _binary_arrays(size_bytes: int) -> BinaryArrays:
+def _ends(items: int) -> Array:
+    """Where items end in their column; the first one begins at 0."""
+    ends = _empty(items + 1, np.dtype(np.int32))
+    ends[0] = 0
+    return ends
+
+
+def _binary_arrays(items: int, size_bytes: int) -> BinaryArrays:
     return BinaryArrays(
         data=_empty(size_bytes, np.dtype(np.uint8)),
-        offsets=np.zeros(1, np.int32),
-        valid=np.empty(0, np.uint8),
+        offsets=_ends(items),
+        valid=_empty(items, np.dtype(np.uint8)),
     )
 
 

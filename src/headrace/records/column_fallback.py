@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from headrace.model.errors import InvalidRecord
 from headrace.records import column_schema as schema
+from headrace.records.column_room import NO_ROOM, ROW_BYTES
 from headrace.records.decode import decode_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from headrace.records.column_room import Room
     from headrace.records.header import BatchHeader
     from headrace.records.record import Header, Record
     from headrace.records.unpacking import Unpacker
-
-ROW_BYTES = 8
 
 
 class PlainBuilder:
@@ -35,9 +35,10 @@ class PlainBuilder:
         start: int,
         end: int,
         unpacker: Unpacker,
-        bytes_expected: int,
+        room: Room,
     ) -> None:
-        del bytes_expected  # lists grow by themselves
+        del room  # lists grow by themselves
+        self.taken = NO_ROOM
         self.faults: list[tuple[int, str]] = []
         """Always empty: here a bad batch is found at once."""
         self._source = source

@@ -15,6 +15,7 @@ from crc32c import crc32c
 
 from headrace.model.errors import HeadraceError
 from headrace.records.column_fallback import PlainBuilder
+from headrace.records.column_room import UNKNOWN_DENSITY, Density, Room
 from headrace.records.column_run import BadBatch, BatchRun
 from headrace.records.column_schema import COLUMN_BYTES_MAX, COLUMNS, SCHEMA
 from headrace.records.header import (
@@ -85,8 +86,11 @@ class _Builder(Protocol):
         start: int,
         end: int,
         unpacker: Unpacker,
-        bytes_expected: int,
+        room: Room,
     ) -> None: ...
+
+    @property
+    def taken(self) -> Room: ...
 
     @property
     def bytes_used(self) -> int: ...
@@ -120,6 +124,7 @@ class ColumnDecoder:
         self._batch_bytes_max = batch_bytes_max
         self._output_bytes_max = output_bytes_max
         self._unpacker = Unpacker(batch_bytes_max)
+        self._density = UNKNOWN_DENSITY
         self._is_compiled = is_compiled
         self._builder_type = _builder_type(is_compiled)
 
@@ -163,6 +168,7 @@ class ColumnDecoder:
             except HeadraceError as error:
                 run.park_taken(position, header, error.message)
         batch = builder.finish()
+        self._density = Density(run.position, builder.taken)
         for position, reason in builder.faults:
             run.park_taken(position, read_header(view, position), reason)
         return Columns(batch, run.bad, run.next_offset, run.position)
@@ -199,6 +205,7 @@ class ColumnDecoder:
             except HeadraceError:
                 return None
         batch = builder.finish()
+        self._density = Density(position, builder.taken)
         return (
             None if builder.faults else Columns(batch, [], min(max(start, seen_end), end), position)
         )
@@ -210,7 +217,7 @@ class ColumnDecoder:
             start=start,
             end=end,
             unpacker=self._unpacker,
-            bytes_expected=min(len(view), self._output_bytes_max),
+            room=self._density.room_for(len(view), self._output_bytes_max),
         )
 
 

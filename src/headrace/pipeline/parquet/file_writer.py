@@ -17,6 +17,7 @@ from headrace.pipeline.parquet.buckets import bucket_start_ms, split_by_time
 from headrace.pipeline.tables.errors import refusals_named
 from headrace.pipeline.tables.file_options import ROW_GROUP_BYTES, ROW_GROUP_ROWS, writer_options
 from headrace.pipeline.tables.row_groups import RowGroups
+from headrace.pipeline.tables.write_back import begin_write_back
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,6 +47,8 @@ class ParquetFile:
     def write(self, rows: pa.Table) -> None:
         """As one row group."""
         self._writer.write_table(rows, ROW_GROUP_ROWS)
+        if self._layout.is_local:
+            begin_write_back(self._stream)
 
     def close(self) -> DataFile:
         self._writer.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -166,6 +167,36 @@ def test_a_disk_that_fills_up_keeps_nothing_of_the_attempt(
     monkeypatch.setattr(pq.ParquetWriter, "write_table", refuse)
     with pytest.raises(TargetFull):
         writer.write(rows(1, 1))
+    writer.abandon()
+    assert files_below(layout) == []
+
+
+def test_each_row_group_begins_to_be_stored_before_the_file_is_complete(
+    layout: FileLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_groups, "ROW_GROUP_ROWS", 100)
+    sizes: list[int] = []
+    monkeypatch.setattr(file_writer, "begin_write_back", lambda stream: sizes.append(stream.tell()))
+    writer = PartitionedWriter(layout, SCHEMA, [RANGE])
+    for first in (0, 100):
+        writer.write(rows(first, 100))
+    assert len(sizes) == 2
+    assert 0 < sizes[0] < sizes[1]
+    (file,) = writer.close()
+    assert sizes[1] < file.size_bytes
+
+
+def test_a_disk_that_turns_out_full_when_it_stores_keeps_nothing_of_the_attempt(
+    layout: FileLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(stream: pa.NativeFile) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(file_writer, "begin_write_back", refuse)
+    writer = PartitionedWriter(layout, SCHEMA, [RANGE])
+    writer.write(rows(0, 10))
+    with pytest.raises(TargetFull):
+        writer.close()
     writer.abandon()
     assert files_below(layout) == []
 

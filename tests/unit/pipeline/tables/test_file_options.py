@@ -43,3 +43,11 @@ def test_tables_without_the_columns_of_records_can_be_written():
         pa.schema([("key", pa.string()), ("offset", pa.string()), ("timestamp", pa.date32())]),
     ):
         assert written(schema).num_rows == 1
+
+
+def test_pages_are_small_where_the_codec_does_not_look_further():
+    schema = pa.schema([*RECORD, ("value", pa.binary())])
+    pages = {
+        codec: writer_options(schema, 1, codec)["data_page_size"] for codec in ("snappy", "zstd")
+    }
+    assert pages == {"snappy": 128 * 1024, "zstd": 1024 * 1024}
