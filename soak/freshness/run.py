@@ -6,11 +6,14 @@ writes a record now and then, and knows what the job costs a producer: before it
 
 from __future__ import annotations
 
+import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import duckdb
 
+from headrace.pipeline.jobs.priority import take_short_turns
 from soak.administrator import Administrator
 from soak.clients import ClientStuck
 from soak.percentiles import LatencyWindow
@@ -47,6 +50,13 @@ CAUGHT_UP_SECONDS = 3.0
 RATE_MIN = 0.98
 """Of the wanted rate."""
 SPARK = {"spark.driver.memory": "1g"}
+ONLOOKER_NICENESS = 19
+
+
+def stand_back() -> None:
+    """Of this thread: what is to be measured is the job, and not who looks at its table."""
+    os.nice(ONLOOKER_NICENESS)
+    take_short_turns()
 
 
 class FreshnessRun:
@@ -68,6 +78,7 @@ class FreshnessRun:
         self._on_sample = on_sample
         self._driver: DriverProcess | None = None
         self._watch = TableWatch(self._table, PARTITIONS)
+        self._onlooker = ThreadPoolExecutor(1, "watch", stand_back)
         self._window, self._all_ages = Ages(), Ages()
         self._latencies = PhasedLatencies()
 
@@ -164,7 +175,7 @@ class FreshnessRun:
         return False
 
     def _look(self, phase: Phase) -> None:
-        ages_s = self._watch.look()
+        ages_s = self._onlooker.submit(self._watch.look).result()
         self._window.add(ages_s)
         if phase is Phase.WITH:
             self._all_ages.add(ages_s)

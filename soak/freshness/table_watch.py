@@ -51,7 +51,7 @@ class TableWatch:
 
     def _read(self, path: str, now_s: float) -> NDArray[np.float64]:
         try:
-            table = pq.read_table(path, columns=COLUMNS, partitioning=None)
+            table = pq.read_table(path, columns=COLUMNS, partitioning=None, use_threads=False)
         except FileNotFoundError:  # replaced meanwhile: its records are in another file
             return np.empty(0)
         self._seen.add(path)

@@ -23,7 +23,7 @@ from headrace.pipeline.errors import (
     TopicMissing,
 )
 from headrace.pipeline.ranges import OffsetRange
-from headrace.pipeline.reading import ReadSettings, broker_view_of, read_range
+from headrace.pipeline.reading import ReadSettings, broker_view_of, read_range, read_ranges
 from headrace.records.build import assemble, build_batch
 from headrace.records.columns import SCHEMA
 from headrace.records.header import HEADER_SIZE, read_header
@@ -365,6 +365,35 @@ def test_topic_made_anew_in_the_middle_of_a_range_is_a_loss(broker: Broker):
     newest = max(columns.batch.column("timestamp")[-1].as_py() for columns in seen)
     assert newest.timestamp() < 1_700_000_002
     assert loss.value.first_offset == sum(columns.batch.num_rows for columns in seen) < 2000
+
+
+def test_several_ranges_are_asked_about_at_once(broker: Broker, monkeypatch: pytest.MonkeyPatch):
+    topics = [broker.create_topic(f"several-{number}") for number in range(3)]
+    for topic in topics:
+        produce(producer(broker), topic, 20)
+    empty = OffsetRange(topics[0], 0, 7, 7)
+    wanted = [empty, *(OffsetRange(topic, 0, 5, 20) for topic in topics)]
+    settings = ways(broker)["storage"]
+    view = broker_view_of(settings.kafka)
+    questions = []
+    ask = view._offsets
+    monkeypatch.setattr(view, "_offsets", lambda *asked: (questions.append(asked), ask(*asked))[1])
+    found = [(range_, columns.batch.num_rows) for range_, columns in read_ranges(wanted, settings)]
+    assert found == [(range_, 15) for range_ in wanted[1:]]
+    assert len(questions) == 2, "where the logs start and where they end"
+
+
+def test_one_lost_range_of_several_is_a_loss_and_the_others_are_read(broker: Broker):
+    kept, lost = (broker.create_topic(f"{name}-of-several") for name in ("kept", "lost"))
+    for topic in (kept, lost):
+        produce(producer(broker), topic, 10)
+    wanted = [OffsetRange(lost, 0, 0, 15), OffsetRange(kept, 0, 0, 10)]
+    settings = ways(broker)["auto"]
+    with pytest.raises(DataLoss, match="the log ends at 10 now"):
+        list(read_ranges(wanted, settings))
+    lenient = settings._replace(fail_on_data_loss=False)
+    found = [(range_, columns.batch.num_rows) for range_, columns in read_ranges(wanted, lenient)]
+    assert found == [(range_, 10) for range_ in wanted]
 
 
 @pytest.mark.parametrize("name", ["missing", "a b", "../x", ""])

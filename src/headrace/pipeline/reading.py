@@ -25,13 +25,13 @@ from headrace.pipeline.storage_location import cluster_id_of, open_location
 from headrace.pipeline.stored import stored_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from headrace.model.topic import TopicId, TopicPartition
     from headrace.pipeline.ranges import OffsetRange
     from headrace.records.columns import Columns
 
-__all__ = ["READ_PATHS", "ReadSettings", "read_range"]
+__all__ = ["READ_PATHS", "ReadSettings", "read_range", "read_ranges"]
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +43,25 @@ _views: dict[tuple[int, tuple[tuple[str, str], ...]], BrokerView] = {}
 
 def read_range(wanted: OffsetRange, settings: ReadSettings) -> Iterator[Columns]:
     """All records of ``wanted``, in order, in batches of bounded size."""
-    _raise_if_no_topic_name(wanted.topic)
+    for _, columns in read_ranges([wanted], settings):
+        yield columns
+
+
+def read_ranges(
+    wanted: Sequence[OffsetRange], settings: ReadSettings
+) -> Iterator[tuple[OffsetRange, Columns]]:
+    """Several ranges, one after the other. The broker is asked about all of them at once: each
+    question takes time that its clients wait for.
+    """
+    for one in wanted:
+        _raise_if_no_topic_name(one.topic)
     view = broker_view_of(settings.kafka)
-    left = what_is_left(wanted, view, settings)
+    for one, left in zip(wanted, what_is_left(wanted, view, settings), strict=True):
+        for columns in _read(left, view, settings):
+            yield one, columns
+
+
+def _read(left: OffsetRange, view: BrokerView, settings: ReadSettings) -> Iterator[Columns]:
     if left.is_empty:
         return
     if settings.path != "fetch":
@@ -61,7 +77,7 @@ def read_range(wanted: OffsetRange, settings: ReadSettings) -> Iterator[Columns]
             if settings.path == "storage":
                 raise
             log.info("%s is read through the broker: %s", left, error.message)
-            left = what_is_left(left._replace(start=position), view, settings)
+            (left,) = what_is_left([left._replace(start=position)], view, settings)
         else:
             return
     if not left.is_empty:
@@ -72,16 +88,30 @@ def log_start_of(view: BrokerView, address: TopicPartition) -> int:
     return view.earliest([address])[address]
 
 
-def what_is_left(wanted: OffsetRange, view: BrokerView, settings: ReadSettings) -> OffsetRange:
-    """The part of the range that the log still holds; what it does not is admitted as a loss."""
-    if wanted.is_empty:
-        return wanted
+def what_is_left(
+    wanted: Sequence[OffsetRange], view: BrokerView, settings: ReadSettings
+) -> list[OffsetRange]:
+    """The part of each range that the log still holds; what it does not is admitted as a loss."""
+    asked = [one for one in wanted if not one.is_empty]
+    made_anew = _made_anew({one.topic for one in asked}, view, settings)
+    addresses = {one.address for one in asked if one.topic not in made_anew}
+    starts = view.earliest(addresses)
+    ends = view.latest(addresses, is_committed=False)
+    left = []
+    for one in wanted:
+        if one.is_empty:
+            left.append(one)
+        elif one.topic in made_anew:
+            is_fatal = settings.fail_on_data_loss
+            admit_loss(one.address, one.start, one.end, MADE_ANEW, is_fatal=is_fatal)
+            left.append(one._replace(start=one.end))
+        else:
+            left.append(_within(one, starts[one.address], ends[one.address], settings))
+    return left
+
+
+def _within(wanted: OffsetRange, start: int, end: int, settings: ReadSettings) -> OffsetRange:
     address, is_fatal = wanted.address, settings.fail_on_data_loss
-    if _is_made_anew(wanted.topic, view, settings):
-        admit_loss(address, wanted.start, wanted.end, MADE_ANEW, is_fatal=is_fatal)
-        return wanted._replace(start=wanted.end)
-    start = log_start_of(view, address)
-    end = view.latest([address], is_committed=False)[address]
     if wanted.start < start:
         kept_from = min(start, wanted.end)
         cause = f"the log starts at {start} now"
@@ -94,10 +124,11 @@ def what_is_left(wanted: OffsetRange, view: BrokerView, settings: ReadSettings) 
     return wanted
 
 
-def _is_made_anew(topic: str, view: BrokerView, settings: ReadSettings) -> bool:
-    """Whether the topic is another one than the driver planned with."""
-    planned = _planned_id(topic, settings)
-    return planned is not None and view.topic_id(topic) != planned
+def _made_anew(topics: Iterable[str], view: BrokerView, settings: ReadSettings) -> set[str]:
+    """Topics that are others than those which the driver planned with."""
+    planned = {topic: found for topic in topics if (found := _planned_id(topic, settings))}
+    now = view.topic_ids(sorted(planned))
+    return {topic for topic, topic_id in planned.items() if now[topic] != topic_id}
 
 
 def _planned_id(topic: str, settings: ReadSettings) -> TopicId | None:

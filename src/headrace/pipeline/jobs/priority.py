@@ -31,7 +31,7 @@ def lower_priority(niceness: int, autogroup: Path = AUTOGROUP) -> None:
     only among those of one session. So a session of our own gets it as well.
     """
     os.nice(niceness)
-    _take_short_turns()
+    take_short_turns()
     if os.getsid(0) == os.getpid():
         try:
             autogroup.write_text(str(niceness))
@@ -39,16 +39,10 @@ def lower_priority(niceness: int, autogroup: Path = AUTOGROUP) -> None:
             log.info("the session keeps its share of the processors: %s", error)
 
 
-def tables_master(cores: int | None = None) -> str:
-    """Spark's master for the jobs of table topics: half of the cores, so that the broker always has
-    one to itself. A single one writes millions of rows a second.
-    """
-    count = cores or len(os.sched_getaffinity(0))
-    return f"local[{max(1, count // 2)},{TASK_ATTEMPTS}]"
+def take_short_turns() -> None:
+    """Of the thread that calls, and of all that it starts.
 
-
-def _take_short_turns() -> None:
-    """Niceness is a share, not a rank: whoever runs is left alone for his turn, some milliseconds,
+    Niceness is a share, not a rank: whoever runs is left alone for his turn, some milliseconds,
     also if it is the broker that wakes up. So our turns are as short as they can be. Linux does so
     since 6.12; an older one takes note of nothing.
     """
@@ -62,3 +56,11 @@ def _take_short_turns() -> None:
     if ctypes.CDLL(None, use_errno=True).syscall(number, 0, attributes, 0):
         reason = os.strerror(ctypes.get_errno())
         log.info("turns on the processors stay as long as they are: %s", reason)
+
+
+def tables_master(cores: int | None = None) -> str:
+    """Spark's master for the jobs of table topics: half of the cores, so that the broker always has
+    one to itself. A single one writes millions of rows a second.
+    """
+    count = cores or len(os.sched_getaffinity(0))
+    return f"local[{max(1, count // 2)},{TASK_ATTEMPTS}]"

@@ -18,11 +18,11 @@ from headrace.pipeline.parquet.file_writer import PartitionedWriter
 from headrace.pipeline.parquet.parked import ParkedWriter
 from headrace.pipeline.parquet.rows import rows_of
 from headrace.pipeline.parquet.tasks import TaskResult, TaskWork
-from headrace.pipeline.reading import read_range
+from headrace.pipeline.reading import read_ranges
 from headrace.pipeline.worker_garbage import spare_what_is_loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from headrace.pipeline.read_settings import ReadSettings
     from headrace.records.columns import Columns
 
-    Read = Callable[[OffsetRange, ReadSettings], Iterator[Columns]]
+    Read = Callable[[Sequence[OffsetRange], ReadSettings], Iterator[tuple[OffsetRange, Columns]]]
 
 DECODERS_MAX = 4
 """Decoders that a worker process keeps for its next task."""
@@ -53,12 +53,11 @@ def run_task(work: TaskWork) -> TaskResult:
         spare_what_is_loaded()
 
 
-def write_ranges(work: TaskWork, read: Read = read_range) -> TaskResult:
+def write_ranges(work: TaskWork, read: Read = read_ranges) -> TaskResult:
     attempt = _Attempt(work)
     try:
-        for range_ in work.ranges:
-            for columns in read(range_, work.read):
-                attempt.take(range_, columns)
+        for range_, columns in read(work.ranges, work.read):
+            attempt.take(range_, columns)
         return attempt.finish()
     except BaseException:
         attempt.abandon()

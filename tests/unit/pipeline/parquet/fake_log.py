@@ -49,7 +49,14 @@ class FakeLog:
             {(TOPIC, number): (0, len(records)) for number, records in enumerate(self.partitions)}
         )
 
-    def read(self, range_: OffsetRange, settings: ReadSettings) -> Iterator[Columns]:
+    def read(
+        self, ranges: Sequence[OffsetRange], settings: ReadSettings
+    ) -> Iterator[tuple[OffsetRange, Columns]]:
+        for range_ in ranges:
+            for columns in self._read(range_, settings):
+                yield range_, columns
+
+    def _read(self, range_: OffsetRange, settings: ReadSettings) -> Iterator[Columns]:
         self.reads += 1
         broken = [one for number, one in self.bad if number == range_.partition]
         if broken:
