@@ -75,6 +75,7 @@ def values(result: FreshnessResult) -> dict[str, Any]:
     return {
         "is_clean": result.is_clean,
         "produce_p99_ratio": round(result.cost, 3),
+        "is_disturbed": result.is_disturbed,
         "lag_has_grown": result.lag_has_grown,
         **{name: rounded(value) for name, value in facts.items()},
         "samples": [rounded(sample) for sample in samples],
@@ -100,5 +101,7 @@ def show_result(console: Console, title: str, result: FreshnessResult) -> None:
     table.add_row("records in the table", f"{result.records_in_table:,}")
     table.add_row("missing / repeated", f"{result.records_missing} / {result.records_repeated}")
     console.print(table)
+    if result.is_disturbed:
+        console.print("Before and after the job differ too much to compare with: run it again")
     for failure in result.failures:
         console.print(f"failure: {failure}", highlight=False)

@@ -12,6 +12,9 @@ COST_MAX = 1.5
 LAG_GROWTH_MAX = 1.5
 LAG_SECONDS_FREE = 2.0
 """So much of the load more or less is no growth."""
+DISTURBED = 2.0
+"""Phases without the job whose p99 differ by more than this were not alone on the machine: a
+comparison with them says nothing."""
 WITHOUT_JOB = "without the job"
 """Both phases, before and after, together."""
 
@@ -73,6 +76,13 @@ class FreshnessResult:
         return self.produce_p99_ms.get(Phase.WITH.value, 0.0) / without if without else 0.0
 
     @property
+    def is_disturbed(self) -> bool:
+        before, after = (
+            self.produce_p99_ms.get(phase.value, 0.0) for phase in (Phase.BEFORE, Phase.AFTER)
+        )
+        return max(before, after) > DISTURBED * min(before, after)
+
+    @property
     def lag_has_grown(self) -> bool:
         lags = [sample.lag_records for sample in self.samples if sample.phase == Phase.WITH.value]
         quarter = len(lags) // 4
@@ -92,5 +102,6 @@ class FreshnessResult:
             self.is_exact
             and not self.lag_has_grown
             and not self.failures
+            and not self.is_disturbed
             and 0 < self.cost <= COST_MAX
         )

@@ -129,6 +129,14 @@ def test_everything_that_is_wrong_counts(spoil):
     assert not result.is_clean
 
 
+@pytest.mark.parametrize(("before", "after"), [(42.9, 0.8), (0.8, 42.9)])
+def test_a_quiet_phase_that_was_not_quiet_is_nothing_to_compare_with(before, after):
+    result = result_with([0] * 40)
+    result.produce_p99_ms |= {Phase.BEFORE.value: before, Phase.AFTER.value: after}
+    assert result.is_disturbed
+    assert not result.is_clean
+
+
 def test_lag_that_grows_is_seen():
     assert result_with(range(0, 4_000_000, 100_000)).lag_has_grown
     assert not result_with([0, 1]).lag_has_grown
