@@ -21,6 +21,7 @@ from bench.load.canned_broker import canned_broker
 from bench.peers import kafka_missing
 from bench.percentiles import P50, P99
 from bench.transaction_loads import transactions
+from bench.work.transactions import JAVA_WARM_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +58,7 @@ def measured(records: int, producers: int, client: Client = "librdkafka") -> dic
             producers=producers,
             records=records,
             size=VALUE_BYTES,
-            warm_seconds=WARM_SECONDS,
+            warm_seconds=JAVA_WARM_SECONDS if is_java else WARM_SECONDS,
             seconds=SECONDS,
             label=f"ceiling-{records}-{producers}",
         )

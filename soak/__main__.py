@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from headrace.pipeline.jobs.priority import TABLES_NICENESS, tables_master
+from headrace.pipeline.jobs.priority import TABLES_NICENESS
 
 from . import results
 from .kill import KillResult, KillRun
@@ -94,7 +94,7 @@ def add_freshness_options(verb: argparse.ArgumentParser) -> None:
     )
     verb.add_argument("--rate", type=count, default=50_000, help=f"records a second; {shown}")
     verb.add_argument("--trigger", type=float, default=2.0, help=f"seconds of a batch; {shown}")
-    verb.add_argument("--master", default=tables_master(), help=f"of Spark; {shown}")
+    verb.add_argument("--master", help="of Spark; as table topics if not given")
     verb.add_argument(
         "--niceness",
         type=int,

@@ -27,7 +27,8 @@ class FreshnessPlan:
     without_seconds: float
     records_per_second: int
     trigger_seconds: float
-    master: str
+    master: str | None
+    """None: that of table topics."""
     niceness: int
 
 

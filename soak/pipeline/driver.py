@@ -13,7 +13,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from headrace.pipeline.functions import Record, RunSettings, function, start
-from headrace.pipeline.jobs.priority import lower_priority
+from headrace.pipeline.jobs.priority import make_way
 from headrace.pipeline.jobs.progress import from_query
 from headrace.pipeline.parquet import ParquetSettings, stream_parquet
 from headrace.pipeline.session import spark_session
@@ -91,8 +91,7 @@ def main(text: str) -> None:
     work = DriverWork.from_json(text)
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    lower_priority(work.niceness)
-    spark = spark_session(JOB, work.master, work.spark)
+    spark = spark_session(JOB, make_way(work.master, work.niceness), work.spark)
     say(STARTED)
     try:
         (follow_into_topic if work.job == TOPIC else follow_into_table)(spark, work, stop)

@@ -32,7 +32,8 @@ class DriverWork:
     source: dict[str, str] = field(default_factory=dict)
     """Options of the source, beside the topic."""
     spark: dict[str, str] = field(default_factory=dict)
-    master: str = "local[2,4]"
+    master: str | None = "local[2,4]"
+    """None: as table topics do."""
     compact_batches: int = 50
     niceness: int = 0
 

@@ -15,6 +15,7 @@ def test_the_ceiling_is_measured_without_a_broker_of_ours(
     monkeypatch: pytest.MonkeyPatch, client: str
 ) -> None:
     monkeypatch.setattr(client_ceiling, "WARM_SECONDS", 0.1)
+    monkeypatch.setattr(client_ceiling, "JAVA_WARM_SECONDS", 0.1)
     monkeypatch.setattr(client_ceiling, "SECONDS", 1.0)
     found = client_ceiling.measured(records=2, producers=2, client=client)
     assert found["rate"] > 0

@@ -329,9 +329,9 @@ def supervise(
     """Keep the tables of topics. The broker starts this, and says on its input which topics."""
     _raise_if_not_installed()
     from headrace.pipeline.jobs import table_supervision
-    from headrace.pipeline.jobs.priority import TABLES_NICENESS, lower_priority
+    from headrace.pipeline.jobs.priority import make_way
 
-    lower_priority(TABLES_NICENESS)
+    chosen = make_way(master)
     settings = {} if client_config is None else table_supervision.read_client_config(client_config)
     connection = table_supervision.connection_to(bootstrap, settings)
     directory = _state(state)
@@ -341,7 +341,7 @@ def supervise(
     return table_supervision.supervise_tables(
         directory,
         connection,
-        lambda: table_supervision.table_session(master, own),
+        lambda: table_supervision.table_session(chosen, own),
         sys.stdin.fileno(),
         each_round=lambda: table_supervision.keep_short(log),
     )

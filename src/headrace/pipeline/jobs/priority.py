@@ -6,8 +6,14 @@ import ctypes
 import logging
 import os
 import platform
+import re
 import struct
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
 
 log = logging.getLogger(__name__)
 
@@ -58,9 +64,37 @@ def take_short_turns() -> None:
         log.info("turns on the processors stay as long as they are: %s", reason)
 
 
-def tables_master(cores: int | None = None) -> str:
-    """Spark's master for the jobs of table topics: half of the cores, so that the broker always has
-    one to itself. A single one writes millions of rows a second.
+def keep_to_half_of_the_cores() -> int:
+    """This thread, and all that it starts; how many cores that are.
+
+    Java's collector and compiler are threads as well, and a broker that wakes up beside a busy core
+    and an idle one is put on the idle one. Only where it may go anywhere can a job be everywhere.
     """
-    count = cores or len(os.sched_getaffinity(0))
-    return f"local[{max(1, count // 2)},{TASK_ATTEMPTS}]"
+    if sys.platform != "linux":
+        return max(1, (os.cpu_count() or 1) // 2)
+    half = last_half(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, half)
+    return len(half)
+
+
+def last_half(cores: Collection[int], core_of: Callable[[int], int] | None = None) -> list[int]:
+    """Rounded down, but one at least. Threads of one core stay together, on either side."""
+    ordered = sorted(cores, key=lambda cpu: ((core_of or _core_of)(cpu), cpu))
+    return ordered[-max(1, len(ordered) // 2) :]
+
+
+def _core_of(cpu: int) -> int:
+    """The first of the threads that share its core; itself where the system does not tell."""
+    try:
+        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        return int(re.split("[-,]", siblings.read_text())[0])
+    except (OSError, ValueError):
+        return cpu
+
+
+def make_way(master: str | None, niceness: int = TABLES_NICENESS) -> str:
+    """Before Spark is started for table topics; its master, which is ours to choose where none is
+    given: half of the cores. One writes millions of rows a second.
+    """
+    lower_priority(niceness)
+    return master or f"local[{keep_to_half_of_the_cores()},{TASK_ATTEMPTS}]"

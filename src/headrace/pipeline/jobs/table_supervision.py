@@ -14,7 +14,6 @@ from headrace.pipeline.jobs.errors import InvalidDefinition
 from headrace.pipeline.jobs.job_logging import configure_job_logging
 from headrace.pipeline.jobs.lifeline import watch_lifeline
 from headrace.pipeline.jobs.limited_log import LOG_BYTES_MAX, older_part
-from headrace.pipeline.jobs.priority import tables_master
 from headrace.pipeline.jobs.shipping import send_code
 from headrace.pipeline.jobs.table_topics import Connection, TableJobs, parse_tables
 
@@ -141,11 +140,11 @@ def read_client_config(path: Path) -> dict[str, str]:
     return settings
 
 
-def table_session(master: str | None, directory: Path) -> Any:
+def table_session(master: str, directory: Path) -> Any:
     """The session of all jobs of table topics; ``directory`` keeps what is sent to executors."""
     from headrace.pipeline.session import spark_session
 
-    spark = spark_session("headrace tables", master or tables_master(), SPARK_SETTINGS)
+    spark = spark_session("headrace tables", master, SPARK_SETTINGS)
     send_code(spark, (), directory)
     return spark
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace.pipeline.jobs.priority import TURN_NS, tables_master
+from headrace.pipeline.jobs.priority import TURN_NS, last_half
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 FIRST_WITH_TURNS = (6, 12)
@@ -87,10 +88,54 @@ def test_turns_are_short_also_those_of_children():
     assert int(done.stdout) == TURN_NS
 
 
-@pytest.mark.parametrize(("cores", "tasks"), [(1, 1), (2, 1), (3, 1), (4, 2), (64, 32)])
-def test_tables_leave_half_of_the_cores_to_others(cores: int, tasks: int):
-    assert tables_master(cores) == f"local[{tasks},4]"
+@pytest.mark.parametrize(("cores", "kept"), [(1, [0]), (2, [1]), (3, [2]), (4, [2, 3])])
+def test_tables_leave_half_of_the_cores_to_others(cores: int, kept: list[int]):
+    assert last_half(range(cores), core_of=lambda cpu: cpu) == kept
 
 
-def test_tables_run_on_this_machine_whatever_it_has():
-    assert tables_master().startswith("local[")
+@pytest.mark.parametrize(
+    ("core_of", "kept"), [(lambda cpu: cpu % 2, [1, 3]), (lambda cpu: cpu // 2 * 2, [2, 3])]
+)
+def test_threads_of_one_core_are_on_the_same_side(core_of: Callable[[int], int], kept: list[int]):
+    assert last_half({0, 1, 2, 3}, core_of) == kept
+
+
+def test_cores_that_are_not_ours_are_not_counted():
+    assert last_half({4, 9}, core_of=lambda cpu: cpu) == [9]
+
+
+HALF_SCRIPT = """
+import os, sys
+from headrace.pipeline.jobs.priority import make_way
+before = os.sched_getaffinity(0)
+master = make_way(None, 0)
+if os.fork() == 0:  # as Java and the workers are
+    print(len(before), len(os.sched_getaffinity(0)), os.sched_getaffinity(0) <= before, master)
+    sys.stdout.flush()
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there can it be done")
+def test_jobs_stay_on_their_half_and_spark_uses_all_of_it():
+    done = subprocess.run(
+        [sys.executable, "-c", HALF_SCRIPT], capture_output=True, text=True, check=True
+    )
+    before, kept, is_within, master = done.stdout.split()
+    assert int(kept) == max(1, int(before) // 2)
+    assert is_within == "True"
+    assert master == f"local[{kept},4]"
+
+
+def test_a_master_of_somebodys_choice_keeps_all_cores():
+    script = """
+import os
+from headrace.pipeline.jobs.priority import make_way
+before = os.sched_getaffinity(0)
+print(make_way("spark://elsewhere:7077", 0), os.sched_getaffinity(0) == before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["spark://elsewhere:7077", "True"]
